@@ -49,8 +49,8 @@ def _expect_equal(
 
     Args:
         actual: A savepoint, or its path.
-        table: The table as ``<operator>.<table>``; or the savepoint that it shall equal.
-        rows: The rows that the table shall have, in any order, as ``to_pylist`` gives them. Columns that
+        table: The table as ``<operator>.<table>``; or the savepoint that it must equal.
+        rows: The rows that the table must have, in any order, as ``to_pylist`` gives them. Columns that
             they do not name are not compared.
         options: Of ``Savepoint.open`` for a path, such as ``uids``.
     """
@@ -78,7 +78,7 @@ def _expect_equal(
             surplus.append(row)
     if missing or surplus:
         lines = [f"- {row}" for row in missing[:_SHOWN]] + [f"+ {row}" for row in surplus[:_SHOWN]]
-        counts = f"{len(missing)} rows are missing (-), {len(surplus)} are there unasked (+)"
+        counts = f"{len(missing)} rows are missing (-), {len(surplus)} are unexpected (+)"
         pytest.fail(f"{table}: {counts}\n" + "\n".join(lines), pytrace=False)
 
 

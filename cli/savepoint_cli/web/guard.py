@@ -2,10 +2,10 @@
 
 | rule                                | against                                                         |
 |-------------------------------------|-----------------------------------------------------------------|
-| the name of the host is this machine's | pages of others whose name leads here (DNS rebinding)        |
+| the name of the host is this machine's | foreign pages whose name leads here (DNS rebinding)          |
 | a token, then a cookie              | other users of this machine, and pages of others                |
 | GET and HEAD alone                  | changes                                                         |
-| Content-Security-Policy             | scripts in names and values, should an escape be missing        |
+| Content-Security-Policy             | scripts in names and values, if an escape is missing            |
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A savepoint with its name in addresses, and all that are served beside it."""
+    """A savepoint with its name in addresses, and the others that are served with it."""
 
     name: str
     savepoint: Savepoint
@@ -208,7 +208,7 @@ def _number(given: QueryParams, name: str) -> int:
 
 
 def _shown_rows(served: Served, sql: str, number: int) -> Values:
-    """Values of a page of rows; a wrong condition or query is shown beside what was written."""
+    """Values of a page of rows; a wrong condition or query is shown next to the text."""
     values: Values = {"sql": sql, "page": number, "first": number * PAGE_ROWS + 1}
     try:
         rows = served.rows.page(sql, number)

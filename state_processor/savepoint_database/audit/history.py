@@ -93,7 +93,7 @@ class KeyHistory:
         try:
             return pa.concat_tables(parts, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise StateTypeError(f"{self.table} has other types over time: {error}") from error
+            raise StateTypeError(f"the types of {self.table} change over time: {error}") from error
 
 
 _PLACE = pa.schema({"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time": pa.string()})

@@ -335,7 +335,7 @@ def verdict(
     if expired:
         parts.append(f"{expired:,} values have expired")
     if problems:
-        parts.append(f"not all could be counted: {problems[0]}")
+        parts.append(f"not everything could be counted: {problems[0]}")
     return "; ".join(parts) or "there is no state"
 
 

@@ -325,7 +325,7 @@ def _removed(location: Location, file: GarbageFile) -> GarbageFile:
     if location.is_local:
         status = os.lstat(location.path)
         if not stat.S_ISREG(status.st_mode) or status.st_size != file.size:
-            return replace(file, kept="it is another file now")
+            return replace(file, kept="another file has replaced it")
     location.filesystem.delete_file(location.path)
     return replace(file, is_deleted=True)
 

@@ -1,7 +1,7 @@
 """``CREATE TABLE`` for the connector ``savepoint`` of Flink 2.3, which reads keyed state.
 
-The connector takes serializers from the savepoint. It shows POJOs as rows, and in a column ``STRING``
-the ``toString`` of an object; it needs the job's classes. It doesn't support reducing and
+The connector takes serializers from the savepoint. It shows POJOs as rows, and other objects
+by their ``toString``; it needs the job's classes. It doesn't support reducing and
 aggregating state, state with a time to live, changelogs, or RocksDB's own files.
 """
 
@@ -44,13 +44,13 @@ _KINDS = {StateKind.VALUE: "value", StateKind.LIST: "list", StateKind.MAP: "map"
 def create_table(path: str, operator: Operator, table: Table) -> str:
     """The statement for a table of keyed state; ``StateTypeError`` if the connector can't read it."""
     if table.name != KEYED_STATE:
-        message = f"table {table.name} is no keyed_state, and Flink's connector reads nothing else"
+        message = f"table {table.name} is no keyed_state, and Flink's connector only reads that"
         raise StateTypeError(message)
     stored = key_layout(table.states[0])
     key = _SQL_TYPES.get(type(stored))
     if isinstance(stored, layouts.Framed):
         raise StateTypeError(
-            "keys are rows of SQL, and Flink's connector knows none: `savepoint export` writes the"
+            "keys are SQL rows, which Flink's connector can't read: `savepoint export` writes the"
             " table with the names of the query's columns"
         )
     if key is None:
@@ -97,7 +97,7 @@ def _check_handles(operator: Operator) -> None:
     handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
     if any(handle is not None and not isinstance(handle, KeyGroupsHandle) for handle in handles):
         raise StateTypeError(
-            "Flink's connector reads canonical savepoints and files of the heap, no changelogs and"
+            "Flink's connector reads canonical savepoints and files of the heap, but no changelogs and"
             " no files of RocksDB's own: `savepoint convert` makes a canonical one"
         )
 

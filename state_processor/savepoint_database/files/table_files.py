@@ -134,7 +134,9 @@ class TableFiles:
         file_format = table_format or next(iter(formats))
         if file_format is None or (table_format is None and len(formats) > 1):
             known = ", ".join(TableFormat)
-            raise TableFileError(f"{path}: names of files do not say one format; name it: {known}")
+            raise TableFileError(
+                f"{path}: file names do not tell a single format; name it: {known}"
+            )
         files = tuple(FileSplit(Location(location.filesystem, name)) for name in names)
         return cls(path, file_format, files)
 
@@ -164,7 +166,7 @@ class TableFiles:
                 raise ColumnNotFoundError(f"{self.path} has no column {name!r}; {known}")
             if wanted is None and not self.format.has_types:
                 raise ColumnTypeError(
-                    f"{self.path}: {self.format} does not say the type of column {name!r}:"
+                    f"{self.path}: {self.format} does not store the type of column {name!r}:"
                     " the description must"
                 )
         return pa.schema([schema.field(name) for name in columns])
@@ -189,7 +191,9 @@ class TableFiles:
             if batch.schema.types != schema.types:
                 actual = ", ".join(map(str, batch.schema.types))
                 expected = ", ".join(map(str, schema.types))
-                raise split.error(f"its columns are {actual}, but those of others {expected}")
+                raise split.error(
+                    f"its columns are {actual}, but those of other files are {expected}"
+                )
             yield SPARK["refuse"].batch(batch)
 
 

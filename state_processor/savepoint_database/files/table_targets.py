@@ -100,7 +100,7 @@ def write_duckdb(table: NewTable, rows: Tables) -> int:
     """Writes ``operator.name`` into a file; other tables in it stay. Returns the size of the file."""
     if scheme_of(table.place) != "file":
         raise TableFileError(
-            f"{table.place} is no local path, and DuckDB writes to no other: write a file here and copy it"
+            f"{table.place} is not a local path, and DuckDB writes to no other: write a file here and copy it"
         )
     path = path_in_store(table.place)
     if os.path.exists(path):
@@ -196,7 +196,9 @@ def _expect_empty(table: NewTable, location: Location) -> None:
     filesystem, path = location.filesystem, location.path
     is_file = filesystem.get_file_info(path).type == fs.FileType.File
     if is_file or filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
-        raise TableFileError(f"{table.place} exists, and is no Delta table; name another directory")
+        raise TableFileError(
+            f"{table.place} exists, and is not a Delta table; name another directory"
+        )
 
 
 def _delta_file(location: Location, name: str, tables: Tables) -> Any:

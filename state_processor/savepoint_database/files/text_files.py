@@ -98,7 +98,7 @@ def _bytes(texts: pa.Array) -> pa.Array:
     is_wrong = pc.invert(pc.match_substring_regex(texts, _HEXADECIMAL))
     wrong = texts.filter(pc.fill_null(is_wrong, False))
     if len(wrong):
-        raise pa.ArrowInvalid(f"{wrong[0].as_py()!r} is no text of hexadecimal digits")
+        raise pa.ArrowInvalid(f"{wrong[0].as_py()!r} is not a text of hexadecimal digits")
     return projected(texts, 'unhex("value")').cast(pa.binary())
 
 

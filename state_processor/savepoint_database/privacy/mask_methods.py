@@ -211,7 +211,7 @@ def _shifted(values: pa.Array, milliseconds: int, rule: Rule) -> pa.Array:
 
 def _whole(milliseconds: int, step: int, rule: Rule) -> int:
     if milliseconds % step:
-        raise MaskError(f"{rule}: times of this type move by whole units of {step} ms alone")
+        raise MaskError(f"{rule}: times of this type only move by whole units of {step} ms")
     return milliseconds
 
 

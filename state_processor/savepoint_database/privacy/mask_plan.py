@@ -168,7 +168,7 @@ def expect_all_named(plans: Iterable[MaskPlan]) -> None:
         shown = "; ".join(map(str, unnamed[:_MOST_SHOWN]))
         more = f"; and {len(unnamed) - _MOST_SHOWN} more" if len(unnamed) > _MOST_SHOWN else ""
         raise MaskError(
-            f"no rule names {len(unnamed)} fields: {shown}{more}; give each a method, if only keep, or"
+            f"no rule names {len(unnamed)} fields: {shown}{more}; give each a method, even if it is keep, or"
             " leave its state out"
         )
 

@@ -167,7 +167,7 @@ class _Masking:
         if holds_kryo(layout) and not encoder.encode(column).equals(data):
             raise MaskError(
                 "a value holds objects that can't be written as they were: describe their classes by"
-                " --classes, or leave the state out by remove-state"
+                " --classes, or leave the state out with remove-state"
             )
         return encoder.encode(walked(column, self.walk))
 

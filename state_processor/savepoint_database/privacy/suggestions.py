@@ -122,7 +122,7 @@ class MaskSuggestions:
 
     def to_yaml(self) -> str:
         """The rules as a file, with the counts in comments."""
-        lines = ["# Read each rule: names and forms of texts are all that was looked at.", "rules:"]
+        lines = ["# Check each rule: only names and forms of texts were looked at.", "rules:"]
         for known in self.fields:
             is_text = known.type == FieldType.TEXT
             what = known.looks_like or ("text of any kind" if is_text else known.type)

@@ -116,7 +116,7 @@ class ValueSearch:
         try:
             column = decoded(data, layout, kryo)
         except SavepointError as error:
-            note = f"values are searched as bytes alone: {error}"
+            note = f"values are only searched as bytes: {error}"
             if note not in self.problems:
                 self.problems.append(note)
             for row in np.flatnonzero(self._in_bytes(data)).tolist():

@@ -171,7 +171,7 @@ class LiveJob:
 def _number(value: object) -> int:
     """A number of an answer. Raises ``ClusterError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
-        raise ClusterError(f"the cluster answers {value!r} where Flink gives a number")
+        raise ClusterError(f"the cluster answered {value!r}, expected a number")
     return value
 
 
@@ -197,7 +197,7 @@ def read_latest(
         ClusterError, UnreachableError: The cluster refuses, or does not answer.
     """
     job = LiveJob.of(address)
-    problem = f"job {job.name} has deleted all that it names"
+    problem = f"job {job.name} has deleted all snapshots that it names"
     end = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < end:
         snapshot = job.latest()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table: ``database`` and ``name`` are its names in SQL, ``table`` is its own; ``problem`` says why it is unreadable."""
+    """A table: ``database`` and ``name`` in SQL, its own ``table``, and the ``problem`` with reading it."""
 
     database: str
     name: str

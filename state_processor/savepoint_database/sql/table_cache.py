@@ -55,7 +55,7 @@ class TableCache:
             size = files.write_table_file(
                 path, form, rows.schema, rows.batches(), is_overwritten=True
             )
-            self.tell(f"{rows.scan.full_name} is {size:,} bytes of Parquet from now on: {path}")
+            self.tell(f"{rows.scan.full_name} is now cached as {size:,} bytes of Parquet: {path}")
         return dataset.dataset(location.path, filesystem=location.filesystem, format="parquet")
 
 

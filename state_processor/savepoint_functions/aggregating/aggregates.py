@@ -331,7 +331,7 @@ class Aggregating:
 
 def _expect_descriptor(descriptor: object, wanted: type[StateDescriptor]) -> None:
     if not isinstance(descriptor, wanted):
-        raise TypeError(f"a {type(descriptor).__name__} is no {wanted.__name__}, which is expected")
+        raise TypeError(f"a {type(descriptor).__name__} is no {wanted.__name__}, expected one")
 
 
 def _incomplete(descriptor: StateDescriptor, *names: str) -> ValueError:
@@ -382,6 +382,6 @@ def _ordered(name: str, data: DataFrame) -> tuple[Column, DataType]:
     if isinstance(data_type, _ORDERED):
         return column, data_type
     raise ColumnTypeError(
-        f"column {name!r} is {data_type.simpleString()}, whose values are not compared: take a column"
+        f"column {name!r} is {data_type.simpleString()}, whose values can't be compared: take a column"
         " of numbers, strings, times, booleans or bytes"
     )

@@ -1,7 +1,7 @@
 """Aggregates rows by key: in their partitions, and after they were sorted by key.
 
 Keys become bytes; keys with equal bytes are equal, as in Flink's state. For unsorted rows a task
-holds a table with an accumulator per key. If the table grows over its size, it is given to the
+holds a table with an accumulator per key. If the table outgrows its size, it goes to the
 shuffle and begins anew; no row is lost, since accumulators of one key merge after the shuffle. A
 sorted key is done when the next one comes.
 

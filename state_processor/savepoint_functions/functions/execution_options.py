@@ -27,7 +27,7 @@ _GONE = {
         " rows, and stream the history together with the live rows"
     ),
 }
-"""Options that are no more -> the reason, or the way out."""
+"""Options that no longer exist -> the reason, or the way out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ExecutionOptions:
         return cls(**dict(_option(name, value) for name, value in settings.items()))
 
     def fires_between_rows(self, *, has_initial: bool) -> bool:
-        """Whether timers fire between the rows of their key, or behind them all."""
+        """Whether timers fire between the rows of their key, or after them all."""
         return has_initial if self.timers_between_rows is None else self.timers_between_rows
 
 

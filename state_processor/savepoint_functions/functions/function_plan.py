@@ -211,7 +211,7 @@ class FunctionPlan(KeyedFunctionPlan):
             ids: State -> its index in the header of the files.
             max_parallelism: The number of key groups.
             watermark: As in ``FunctionTask``.
-            reached: State of timers -> the time in ms with which timers fire, also of keys without
+            reached: State of timers -> the time in ms up to which timers fire, even of keys without
                 rows.
             kind: Makes the table.
 

@@ -1,4 +1,4 @@
-"""Rows of a task beside the state that their keys begin with, read split by split and decoded.
+"""Rows of a task with the state that their keys begin with, read split by split and decoded.
 
 A split is read when its first row comes, and all keys of a batch are looked up and decoded at once:
 as columns, or as values that a state backend restores. When no more rows of a split can come, its
@@ -213,7 +213,7 @@ class InitialSplits:
 
     def _rest(self, number: int, entries: DividedEntries | None) -> Iterator[pa.RecordBatch]:
         task = self._task
-        assert task.ids is not None  # or nothing is written
+        assert task.ids is not None  # only if something is written
         if entries is None:
             return task.stored.runs(task.ids, task.splits[number])
         return entries.rest(task.ids, task.stored.record.max_parallelism)

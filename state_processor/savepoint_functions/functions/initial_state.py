@@ -44,7 +44,7 @@ SPLIT_SIZE = 8 << 20
 
 @dataclass(frozen=True)
 class InitialTask:
-    """The initial state for tasks: where it lies, and its key groups in ascending splits.
+    """The initial state for tasks: its place, and its key groups in ascending splits.
 
     ``places`` maps states to their places in a snapshot, whose length is ``count``. ``ids`` maps
     them to their indices in the header of the new files; None if nothing is written. ``reached``
@@ -87,7 +87,7 @@ class InitialState:
         if any(state.scope.is_local for state in stored_states):
             raise RefusedError(
                 f"operator {operator.name} has local keyed state, and a key has several"
-                " instances: write it with merge_local first, and go on from that"
+                " instances: write it with merge_local first, and continue from that"
             )
         stored = StoredStates(operator.directory, operator.record, key.layout(), operator.kryo)
         if not any(state.kind.is_keyed for state in stored_states):
@@ -119,7 +119,7 @@ class InitialState:
         if max_parallelism != self.max_parallelism:
             raise RescaleError(
                 f"operator {self.operator.name} has {self.max_parallelism} key groups, and must not be"
-                f" written with {max_parallelism}: write it with as many, and rescale what that gives"
+                f" written with {max_parallelism}: write it with as many, and rescale the result"
             )
 
     def task(
@@ -186,7 +186,7 @@ def _difference(old: Layout, new: Layout) -> str:
                 )
             return f"field {min(others)!r} has another type, which Flink refuses"
         case Enum(_, before), Enum(_, after) if after[: len(before)] == before:
-            return "Flink would take new constants behind the old ones: leave them out here"
+            return "Flink would add new constants after the old ones: leave them out here"
         case _:
             return "Flink refuses it"
 

@@ -178,5 +178,5 @@ def operator_rows(data: DataFrame, function: OperatorFunction) -> tuple[Function
 def _state(descriptor: StateDescriptor, mode: DistributionMode) -> NewOperatorState:
     if isinstance(descriptor, MapStateDescriptor):
         return NewOperatorState(descriptor.name, mode, descriptor.user_value, descriptor.user_key)
-    assert isinstance(descriptor, ListStateDescriptor)  # no other has a place in the store
+    assert isinstance(descriptor, ListStateDescriptor)  # the store has no others
     return NewOperatorState(descriptor.name, mode, descriptor.element)

@@ -1,4 +1,4 @@
-"""Functions that users write: they make state, and rows, of rows, with one call per row.
+"""Functions that users write: they make state and rows from rows, with one call per row.
 
 They look as in Flink: ``open`` registers states by their descriptors, and in each call the state
 objects show the state of the key of the row. All rows of a key come one after another, in the order
@@ -126,7 +126,7 @@ class KeyedFunction:
         return TimerService(backend, flows=flows)
 
     def _in_stream(self) -> Self:
-        """The function where rows come as they arrive, and the watermark behind many of them."""
+        """The function for rows that come as they arrive, with a watermark after many of them."""
         return self
 
     def _expect_watermark(self, out_of_orderness_ms: int) -> None:
@@ -293,7 +293,7 @@ class OperatorContext:
 
 
 class BroadcastContext(OperatorContext):
-    """The row that a function which makes broadcast state is called for."""
+    """The row for which a function that makes broadcast state is called."""
 
     __slots__ = ("_store",)
 

@@ -1,4 +1,4 @@
-"""Results of a function: the state that it leaves becomes runs, and lies in one table with its rows.
+"""Results of a function: the state that it leaves becomes runs, in one table with its rows.
 
 States without namespaces become a table with a row per key. States with namespaces of one type
 become a table with a row per key and namespace. Each table has an encoding of its own.
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 _KEY_BYTES = "key bytes"
 _FIRST_STATE = 3
-"""The first state's column of ended keys, behind their places, bytes and key groups."""
+"""The first state's column of ended keys, after their places, bytes and key groups."""
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ class BacklogFiles:
         return Location.of(f"{self.savepoint}/{METADATA_FILE}").file_size() is not None
 
     def remove_others(self) -> None:
-        """Removes the directories of killed runs beside this one."""
+        """Removes the directories of killed runs next to this one."""
         for path in _runs(self.path.rpartition("/")[0]):
             if path != self.path:
                 location = Location.of(path)
@@ -215,7 +215,7 @@ class BacklogResult:
 
     Attributes:
         spark: The session for its tables.
-        files: Where it lies.
+        files: Its place.
         uid: The uid of the operator in the savepoint.
     """
 

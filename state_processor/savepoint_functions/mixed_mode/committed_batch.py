@@ -1,4 +1,4 @@
-"""The last committed batch of a stream, after which savepoints are taken and streams go on."""
+"""The last committed batch of a stream: savepoints are taken, and streams continue, after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 OFFSETS_FILE = "stream_offsets.json"
-"""The file beside a savepoint that says up to where its stream was read; Flink knows nothing of it."""
+"""The file next to a savepoint that says how far its stream was read; Flink ignores it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 Spark calls the processor for each key with rows in a micro-batch, then for each key whose alarm the
 watermark has reached. Such a visit goes as in Flink, if a watermark follows each micro-batch:
 
-1. timers fire that the watermark of the batches before, or the clock, has reached;
-2. the rows come in the order of their arrival; behind each, timers of processing time fire that the
-   function has set and the clock has reached.
+1. timers fire if the watermark of earlier batches, or the clock, has reached them;
+2. the rows come in the order of their arrival; after each, timers of processing time that the
+   function has set fire if the clock has reached them.
 
 Timers are state of the key. Spark's own timers only wake a key up. A key has one of them at a time:
 the alarm, at its first timer. Spark can't know processing time here, because a query has one kind

@@ -99,7 +99,7 @@ class MixedModeJob:
         backlog: The function over the backlog, of one input or of two.
         stream: The function over the stream, of as many inputs.
         settings: Uid, schema and numbers of the operator.
-        directory: Where the job keeps all that it needs to go on after a failure.
+        directory: Where the job keeps all that it needs to continue after a failure.
     """
 
     backlog: Backlog

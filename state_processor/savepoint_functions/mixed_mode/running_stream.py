@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_spark.savepoint.write import WrittenSavepoint
 
 
-# Due at once, because the timers are not known before a look at the state.
+# Due at once, because only the state tells the timers.
 _UNKNOWN = 0
 
 
@@ -152,7 +152,7 @@ class RunningStream:
     def take_savepoint(self, path: str) -> WrittenSavepoint:
         """Writes the state after the last committed batch, while the stream goes on.
 
-        The offsets of the stream lie beside it; see ``CommittedBatch.beside``.
+        The offsets of the stream are next to it; see ``CommittedBatch.beside``.
 
         Args:
             path: An empty or new directory: a local path, or a URI that pyarrow knows.
@@ -169,7 +169,7 @@ class RunningStream:
         batch = self.last_batch
         if batch is None:
             raise SavepointNotFoundError(
-                f"{self._function.checkpoint} has no committed batch yet, so there is nothing behind"
+                f"{self._function.checkpoint} has no committed batch yet, so there is nothing after"
                 " the savepoint of the switch: take that, or wait for rows"
             )
         return self._function.write_savepoint(batch, path)

@@ -104,7 +104,7 @@ class StoredTransformation(PlannedTransformation, RunRows):
 
 
 def is_stored(state: FunctionState) -> bool:
-    """Whether a state has a column of its own in a row, as all but timers without namespaces."""
+    """Whether a state has a column of its own in a row; only timers without namespaces don't."""
     return not state.is_timers or state.namespace is not None
 
 
@@ -130,7 +130,7 @@ class StateRows:
 
     def _of_namespaces(self, keys: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:
         (state,), namespace = self.states, self.encoding.namespace
-        assert namespace is not None  # the caller looks
+        assert namespace is not None  # the caller checks
         lists = batch.column(state.new.name)
         layout = entry_layout(namespace, Long() if state.is_timers else state.new.stored)
         entries = decoded(layout, pc.list_flatten(lists))

@@ -155,7 +155,7 @@ class StreamFunction:
         watermark: int,
         initial: Operator | None,
     ) -> Self:
-        """The function behind a savepoint and a watermark (ms).
+        """The function that continues from a savepoint and a watermark (ms).
 
         Raises:
             SavepointError: The savepoint or the file system has failed with it.

@@ -1,7 +1,7 @@
 """Rows that are aggregated in their partitions, before they are sent to the task of their key.
 
-If half of all rows have one key, they are a load for one task. Aggregated in each partition first,
-such a key has only one row per partition. See ``docs/how-to/aggregate-locally.md``.
+If half of all rows have one key, one task gets half of the work. Aggregated in each partition
+first, such a key has only one row per partition. See ``docs/how-to/aggregate-locally.md``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LocalKeyedTransformation:
         return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
 
     def window(self, column: str, *, is_merging: bool = False) -> Self:
-        """Rows with a window each, beside their key.
+        """Rows with a window each, next to their key.
 
         Args:
             column: The windows, see ``KeyedStateTransformation.window``; ``assign_windows`` makes
@@ -77,7 +77,7 @@ class LocalKeyedTransformation:
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: It has no windows.
-            TypeError: It is an assigner of windows, and no column.
+            TypeError: It is an assigner of windows, not a column.
 
         Example:
             >>> hours = assign_windows(sales, "sold_at", TumblingWindows(3_600_000), "hour")

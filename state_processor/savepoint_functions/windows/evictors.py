@@ -77,7 +77,7 @@ class CountEvictor(_EvictorOfOneTime):
 
     @classmethod
     def of(cls, max_count: int, *, do_evict_after: bool = False) -> Self:
-        """The evictor for so many elements.
+        """The evictor that keeps ``max_count`` elements.
 
         Example:
             >>> keyed.window(GlobalWindows()).trigger(CountTrigger.of(10)).evictor(CountEvictor.of(100))

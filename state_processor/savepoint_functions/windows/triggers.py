@@ -139,7 +139,7 @@ class ProcessingTimeTrigger(Trigger):
 
 
 class CountTrigger(Trigger):
-    """Fires when a window has had so many elements since it fired last.
+    """Fires when a window has had ``max_count`` elements since it last fired.
 
     Args:
         max_count: The number of elements.
@@ -152,7 +152,7 @@ class CountTrigger(Trigger):
 
     @classmethod
     def of(cls, max_count: int) -> Self:
-        """The trigger for so many elements.
+        """The trigger for ``max_count`` elements.
 
         Example:
             >>> keyed.window(GlobalWindows()).trigger(PurgingTrigger.of(CountTrigger.of(100)))

@@ -137,7 +137,7 @@ class ProcessWindowFunction(ABC):
         Args:
             key: The key.
             context: The window, its states and the time.
-            elements: The elements of the window; behind ``reduce`` and ``aggregate`` the only
+            elements: The elements of the window; after ``reduce`` and ``aggregate`` the only
                 result.
         """
 

@@ -1,1 +1,1 @@
-"""State of new operators, out of the columns of DataFrames."""
+"""State of new operators, from the columns of DataFrames."""

@@ -1,4 +1,4 @@
-"""Keyed state out of the columns of a DataFrame."""
+"""Keyed state from the columns of a DataFrame."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class KeyedColumns(PlannedTransformation):
         is_processing_time: bool = False,
         allowed_lateness_ms: int = 0,
     ) -> WindowedStateTransformation:
-        """Gives each row a window, beside its key.
+        """Gives each row a window, next to its key.
 
         Args:
             column: The windows: a struct of ``start`` and ``end``, the end exclusive, both
@@ -242,14 +242,14 @@ class KeyedColumns(PlannedTransformation):
         return tuple(rows) or (nothing,)
 
     def _namespaces(self, data: DataFrame) -> tuple[Column, TypeSerializerSnapshot] | None:
-        """The column of namespaces, if states have any, as those ``like`` windows do."""
+        """The column of namespaces, if states have any, such as state of windows made by ``like``."""
         serializers = dict.fromkeys(filter(None, (state.namespace for state in self.states)))
         if not serializers:
             return None
         if len(serializers) > 1:
             names = ", ".join(state.name for state in self.states if state.has_namespace)
             raise ColumnTypeError(
-                f"states {names} have namespaces of several types, and the DataFrame has one column"
+                f"states {names} have namespaces of several types, but the DataFrame has one column"
                 f" of them, {NAMESPACE!r}: write them one by one, with with_state of the savepoint"
             )
         (serializer,) = serializers
@@ -296,7 +296,7 @@ def key_of(
         raise ValueError("keyed state needs the column of its key: key_by('account')")
     if others := [column for column in columns if not isinstance(column, str)]:
         raise TypeError(
-            f"key_by takes names of columns, and was given a {type(others[0]).__name__}: add what it"
+            f"key_by takes names of columns, but was given a {type(others[0]).__name__}: add what it"
             " computes as a column first, e.g. rows.withColumn('key', …)"
         )
     if key_type is None:

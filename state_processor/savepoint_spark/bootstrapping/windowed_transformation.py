@@ -230,7 +230,7 @@ class OperatorStateTransformation(PlannedTransformation):
 
     Attributes:
         rows: The rows for each state; a function may have several states.
-        initial: The operator that the states go on from, if any; its other states are copied.
+        initial: The operator from which the states continue, if any; its other states are copied.
     """
 
     rows: tuple[ElementRows, ...]

@@ -1,4 +1,4 @@
-"""Whether keyed state lies in Flink's canonical format, and whether it can be brought into it."""
+"""Whether keyed state is in Flink's canonical format, and whether it can be converted to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def needs_conversion(operator: Operator) -> bool:
-    """Whether some keyed state of the operator lies in a format of one state backend.
+    """Whether some keyed state of the operator is in the format of one state backend.
 
     Raw timers count as keyed state. Other raw keyed state is the same for all backends, and stays.
     """
@@ -38,7 +38,7 @@ def expect_convertible(operator: Operator) -> None:
     if _has_unknown_state(operator):
         raise ConversionError(
             f"operator {operator.name} has raw keyed state, which only the operator itself can"
-            " read, beside keyed state in the format of a state backend: take a canonical"
+            " read, and keyed state in the format of a state backend: take a canonical"
             " savepoint of the job, or remove the operator"
         )
 

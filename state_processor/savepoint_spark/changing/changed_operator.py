@@ -89,7 +89,7 @@ class ChangedOperator(OperatorChanges):
         return self._passed(spark, types.key, self._passing_of(types))
 
     def masked_fields(self, spark: SparkSession) -> Iterator[MaskedField]:
-        """Fields of its states, with counts of masked values; errors as of ``mask_census``."""
+        """Fields of its states, with counts of masked values; raises what ``mask_census`` raises."""
         if self.masks is None or self._masked is None:
             return
         rows = self.stored_rows(spark) if self.operator.has_keyed_state else None
@@ -204,7 +204,7 @@ class ChangedOperator(OperatorChanges):
         if carried.is_same:
             return self
         kryo = self.operator.kryo
-        assert kryo is not None  # as it is one of a savepoint
+        assert kryo is not None  # operators of a savepoint have one
         names = {name: state.name for name, state in carried.states.items() if state.name != name}
         headers = replace(self.headers, states=tuple(names.items()))
         migration = Migration.of_carried(carried, kryo)

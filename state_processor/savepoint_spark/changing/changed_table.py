@@ -85,7 +85,7 @@ class TableRows:
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":
             return SPARK[self.nanoseconds].batch(batch)
-        # Columns that are only for expressions to see may lose digits.
+        # Columns that only expressions read may lose digits.
         shown = SPARK["truncate"].batch(batch)
         _expect_same(batch, shown, self.written)
         return shown
@@ -104,7 +104,7 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
     if leaf.type == seen.type or from_spark(seen, leaf.type).equals(leaf):
         return
     raise SchemaChangeError(
-        f"a value of type {leaf.type} is finer, or further away, than the microseconds that Spark"
+        f"a value of type {leaf.type} is finer or further away than the microseconds that Spark"
         " has, and would be written as another one: leave the state as it is, or change it with"
         " nanoseconds='struct'"
     )
@@ -127,7 +127,7 @@ class TableChange:
 class ChangedTable:
     """A table and its changes; without a session only its types can be looked at.
 
-    If the table ``moves_keys``, they go to other key groups: ``hash_code`` is as for a rescale.
+    With ``moves_keys``, keys go to other key groups; ``hash_code`` is as for a rescale.
     """
 
     spark: SparkSession | None
@@ -151,7 +151,7 @@ class ChangedTable:
 
     @property
     def touched(self) -> frozenset[str]:
-        """The names of all changed states, also if only their headers change."""
+        """The names of all changed states, even if only their headers change."""
         return frozenset(change.state for change in self.changes if change.state is not None)
 
     @property

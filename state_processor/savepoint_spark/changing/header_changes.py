@@ -50,7 +50,7 @@ class HeaderChanges:
         return replace(info, name=self.name(info.name), serializers=tuple(serializers))
 
     def plan(self, plan: OperatorPlan) -> OperatorPlan:
-        """The plan under the new names; errors as for ``snapshot``."""
+        """The plan under the new names; raises what ``snapshot`` raises."""
         keyed = None if plan.keyed is None else self._keyed(plan.keyed)
         return OperatorPlan(keyed, tuple(map(self._elements, plan.operator_states)))
 

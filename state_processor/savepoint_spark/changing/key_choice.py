@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_spark.writing.operator_plan import OperatorPlan
 
-# Spark raises the second for a column "id", because the numbers of splits below the table have it.
+# Spark raises the second for a column "id", because the table is made of split numbers called so.
 _UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
 
 
@@ -48,7 +48,7 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
 
 
 def _condition(error: AnalysisException) -> str:
-    # PySpark 3.5 has the older name alone.
+    # PySpark 3.5 only has the older name.
     condition = error.getCondition if hasattr(error, "getCondition") else error.getErrorClass
     return condition() or ""
 

@@ -57,7 +57,7 @@ class Merging(Protocol):
     """Merges two values, like an ``AggregateFunction``."""
 
     def merge(self, value: Any, other: Any) -> Any:
-        """The value of two values."""
+        """Merges two values into one."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def of_subtask(runs: pa.RecordBatch, subtask: int) -> pa.RecordBatch:
 def _local_runs(
     encoding: RunEncoding, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The runs of the rows of a partition, in a task; ``SubtaskError`` for one without subtask."""
+    """The runs of the rows of a partition, in a task; ``SubtaskError`` for a row without subtask."""
     encoders = encoding.encoders()
     for batch in gathered(batches):
         for subtask, rows in _by_subtask(batch):
@@ -211,7 +211,7 @@ class LocalFiles(InstanceFiles):
 
 @dataclass(frozen=True)
 class LocalKeyedPlan(KeyedPlan):
-    """The contents of an operator's files of local state; by default from as many subtasks."""
+    """The contents of an operator's files of local state; ``subtasks`` defaults to the parallelism."""
 
     subtasks: int | None = None
 

@@ -78,7 +78,7 @@ def mask_census(
 def _count_keyed(
     spark: SparkSession, masked: MaskedOperator, rows: StoredKeyedRows, tallies: Tallies
 ) -> None:
-    reading = replace(rows, spark=None)  # a session does not go to tasks
+    reading = replace(rows, spark=None)  # a session can't go to tasks
     tasks = rows_of_tasks(spark, partial(_census, masked, reading), rows.splits(), _ROWS)
     counts = [F.sum(name).alias(name) for name in ("values", "changed", "unmatched")]
     of_several = F.when(F.col("keys") > 1, F.col("keys")).otherwise(0)

@@ -1,6 +1,6 @@
 """The states of an operator that Flink 1.x wrote, for Flink 2.x.
 
-Objects of Kryo are written for Kryo 5, and collections for which 2.x has serializers with these.
+Objects of Kryo are written for Kryo 5. Collections get the serializers that 2.x has for them.
 State of Flink's API for Scala is written for another API. Everything else is copied as bytes.
 ``collection_elements`` tells the types of elements.
 """
@@ -78,7 +78,7 @@ class Migration:
     """The new form of an operator's states.
 
     ``key`` is None without keyed state. ``infos`` has the new headers of keyed states, ``elements``
-    the old and new forms of operator states; both only of states that are written anew. ``reads``
+    the old and new forms of operator states; both only for states that are written anew. ``reads``
     is the Kryo that wrote the objects, ``writes`` the one that will read them. With ``moves_keys``
     the class of keys changes. ``reshaped`` has the states of a SQL operator with other columns.
     """
@@ -155,7 +155,7 @@ def migration_of(
 def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
     """The collections with unknown elements, as ``operator: state 'name': class.field``, by the class around them.
 
-    Collections that are no field of a POJO are left out: no description could tell.
+    Collections that are no field of a POJO are left out: no description could tell their types.
     """
     try:
         planning = _Planning.of(operator, frozenset())
@@ -191,7 +191,7 @@ class _Planning:
     @classmethod
     def of(cls, operator: Operator, removed: frozenset[str]) -> Self:
         kryo = operator.kryo
-        assert kryo is not None  # as it is one of a savepoint
+        assert kryo is not None  # operators of a savepoint have one
         types = StoredTypes.of(operator) if operator.has_keyed_state else None
         elements = operator_states(operator)
         serializers = [] if types is None else list(types.serializers)
@@ -249,7 +249,7 @@ class _Planning:
             raise MigrationError(str(error)) from error
 
     def _migrated_key(self, key: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """The serializer of keys; case classes become no POJOs, whose hash codes are not known."""
+        """The serializer of keys; case classes don't become POJOs, whose hash codes are unknown."""
         migrated = self._migrated(key, None)
         if isinstance(migrated.layout(), Pojo) and self._without_scala(key) != key:
             raise MigrationError(
@@ -337,7 +337,7 @@ def _reasons(state: StateFacts, healed: Collection[str]) -> Iterator[str]:
             " kryo_class(…, superclass=…) or by --classes, or leave the state out"
         )
     if state.unseen:
-        yield f"it can't be looked at for subclasses of POJOs that nobody knows: {state.unseen}"
+        yield f"it can't be searched for unknown subclasses of POJOs: {state.unseen}"
     refused = (finding for finding in _findings(state) if _is_refused(finding, healed))
     for finding in dict.fromkeys(refused):
         yield ": ".join(filter(None, [finding.where, f"{finding.reason}; {finding.advice}"]))

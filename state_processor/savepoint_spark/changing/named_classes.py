@@ -73,7 +73,7 @@ def is_named_in_values(operator: Operator, rename: ClassRename) -> bool:
 def expect_not_named(
     operator: Operator, renames: Iterable[ClassRename], names: frozenset[str]
 ) -> None:
-    """Raises ``SchemaChangeError`` if states that get other values too have the old name of a class."""
+    """Raises ``SchemaChangeError`` if states that also get other values have the old name of a class."""
     states = [state for state in naming_states(operator) if state.name in names]
     for rename in renames:
         for state in states:
@@ -119,7 +119,7 @@ class RecodedState:
         if not self.renames or not names or isinstance(recoded, ReshapedStates):
             return recoded
         kryo = self.operator.kryo
-        assert kryo is not None  # as it is one of a savepoint
+        assert kryo is not None  # operators of a savepoint have one
         recoded = recoded or RecodedStates({}, kryo, kryo)
         return replace(recoded, renames=self.renames)
 
@@ -127,7 +127,7 @@ class RecodedState:
         """The elements of an operator state, recoded where needed, and the state that they become."""
         steps, state = rows.steps, rows.state
         kryo = self.operator.kryo
-        assert kryo is not None  # as it is one of a savepoint
+        assert kryo is not None  # operators of a savepoint have one
         if self.migration is not None and state.name in self.migration.elements:
             steps += (self.migration.element_recoding(state.name),)
             _, state = self.migration.elements[state.name]
@@ -147,7 +147,7 @@ def classes_to_describe(
     that Kryo wrote have no superclass here. ``on_progress`` gets the number of newly read values.
     """
     kryo = operator.kryo
-    assert kryo is not None  # as it is one of a savepoint
+    assert kryo is not None  # operators of a savepoint have one
     counts: Counter[tuple[Subclass, str]] = Counter()
     with within(f"operator {operator.name}"):
         for state, layout, data in _parts(operator):

@@ -61,8 +61,8 @@ class OperatorChanges:
 
     ``removed`` also has the states that ``added`` replaces. ``deleted`` has keys, as the column
     ``key``. ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
-    ``merged`` says how local states become ordinary ones; None lets them stay local. ``choices`` take
-    keys, of those that are not ``deleted``. ``masks`` has the rules of masked fields.
+    ``merged`` says how local states become ordinary ones; None lets them stay local. ``choices`` select
+    among the keys that are not ``deleted``. ``masks`` has the rules of masked fields.
     """
 
     operator: Operator

@@ -1,4 +1,4 @@
-"""Operator state of an existing operator on its way into a new savepoint, as the bytes that it is.
+"""Operator state of an existing operator on its way into a new savepoint, as bytes.
 
 No snapshot of Flink 1.x tells the declared types of the elements of collections. The user's description of the POJO around a collection tells them. Without it, the first element in
 the savepoint does: all others must be of the same class.
@@ -102,7 +102,7 @@ def rewritten_state(operator: Operator, name: str) -> NewOperatorState:
 
 
 def element_layout(state: NewOperatorState) -> Layout:
-    """The layout of an element of an operator state; of broadcast state that is the whole map."""
+    """The layout of an element of an operator state; for broadcast state, of the whole map."""
     element = state.element.layout()
     if state.mode is DistributionMode.BROADCAST and state.key is not None:
         return MapOf(state.key.layout(), element)
@@ -116,7 +116,7 @@ def described_layout(state: NewOperatorState, kryo: KryoDialect) -> Layout:
 
 
 def stored_elements(operator: Operator, state: NewOperatorState) -> Iterator[bytes]:
-    """The elements of an operator state, from the first subtask to the last; errors as below."""
+    """The elements of an operator state, from the first subtask to the last; see ``element_arrays``."""
     for data in element_arrays(operator, state):
         yield from data.to_pylist()
 
@@ -132,7 +132,7 @@ def element_arrays(operator: Operator, state: NewOperatorState) -> Iterator[pa.L
 
 
 def _subtasks(operator: Operator, state: NewOperatorState) -> list[OfSubtask]:
-    """The subtasks to read; of broadcast state one, because all have the same."""
+    """The subtasks to read; only one for broadcast state, because all have the same."""
     handles = [
         (split.subtask, split.handle)
         for split in operator_splits(operator.record)
@@ -240,8 +240,8 @@ def _declared(place: CollectionPlace, name: str, kryo: KryoDialect) -> str:
     if own is not None and (own.is_final or own.constants or (own.is_pojo and not own.superclass)):
         return name
     raise UnknownElementsError(
-        f"{place} has objects of {name}, which may be declared as those of another class:"
-        " describe the class around it, with the types of its fields, and whether what is in it"
+        f"{place} has objects of {name}, which may be declared as another class:"
+        " describe the class around it, with the types of its fields, and whether its elements"
         " are POJOs (is_pojo), as kryo_class(…) or by --classes; savepoint classes prints both",
         (place,),
     )

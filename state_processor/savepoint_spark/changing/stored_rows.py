@@ -66,7 +66,7 @@ class StoredSplit:
 class StoredKeyedRows(RunRows):
     """Keyed states of an operator, unchanged.
 
-    ``hash_code`` gives the user's hash codes if key groups change. ``choices`` take keys. ``recoded``
+    ``hash_code`` gives the user's hash codes if key groups change. ``choices`` select keys. ``recoded``
     has the states whose entries are written anew. Runs of local state have a column ``subtask``.
     """
 

@@ -288,11 +288,11 @@ def expect_none_unknown(operator: Operator, tables: Iterable[ChangedTable]) -> N
 
 def _expect_none(operator: Operator, state: State, pojos: frozenset[str]) -> None:
     kryo = operator.kryo
-    assert kryo is not None  # as it is one of a savepoint
+    assert kryo is not None  # operators of a savepoint have one
     known = operator.directory, operator.record, [state], kryo
     for seen in seen_subclasses(*known, Glance(None)).values():
         if seen.unseen:
-            raise SchemaChangeError(f"values can't be looked at for subclasses: {seen.unseen}")
+            raise SchemaChangeError(f"values can't be searched for subclasses: {seen.unseen}")
         if any(subclass.superclass in pojos for subclass in seen.values):
             raise SchemaChangeError(UNCHANGEABLE)
 

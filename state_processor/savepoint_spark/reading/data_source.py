@@ -110,7 +110,7 @@ class SavepointReader(DataSourceReader):
         return [SplitPartition(split) for split in self._table.splits()]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        # Spark asks for the rows of no partition where there are none.
+        # If there are no partitions, Spark asks for the rows of None.
         if isinstance(partition, SplitPartition):
             yield from self._table.batches(partition.split)
         keep_what_is_imported()

@@ -127,7 +127,7 @@ class TimeWindow:
 
     Attributes:
         start: Its first millisecond.
-        end: The millisecond behind its last.
+        end: The millisecond after its last.
     """
 
     start: int

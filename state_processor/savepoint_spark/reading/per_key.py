@@ -74,7 +74,7 @@ class OtherTables:
         namespace: Layout | None,
         of_keys: TableScan | None = None,
     ) -> OtherTables:
-        """The other tables beside one with this namespace."""
+        """The tables to read along with one that has this namespace."""
         tables = [table for table in operator.tables if table.states[0].kind is StateKind.TIMERS]
         readable = [table for table in tables if set(_TIMER) <= set(_names(table))]
         timers = tuple(
@@ -85,7 +85,7 @@ class OtherTables:
             for table in readable
             if table.states[0].namespace == namespace
         )
-        problem = f"timers of {operator.name} have a serializer that is not known"
+        problem = f"timers of {operator.name} have an unknown serializer"
         is_complete = len(readable) == len(tables)
         return cls(timers, of_keys, None if is_complete else SavepointError(problem))
 
@@ -284,7 +284,7 @@ class KeyedReaderJob(PerKeyJob):
         if not states:
             raise ValueError(
                 f"{type(reader).__name__} registers no state in open, so it would see no key;"
-                " read_timers has keys with timers alone"
+                " read_timers has keys that only have timers"
             )
         of_windows = [state.name for state in states if state.namespace is not None]
         if of_windows:

@@ -38,7 +38,7 @@ class SourceOptions:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a call; errors as for ``ReadOptions.of``."""
+        """The options among the arguments of a call; raises what ``ReadOptions.of`` raises."""
         own = {name: arguments[name] for name in _OWN if name in arguments}
         return cls(ReadOptions.of(arguments), **own)
 
@@ -188,7 +188,7 @@ def _json(name: str, text: str) -> Any:
 def _rules(text: str) -> dict[str, str]:
     rules = _json("merge", text)
     if not isinstance(rules, dict) or not all(isinstance(rule, str) for rule in rules.values()):
-        raise ValueError(f'option \'merge\' is {text!r}, expected such as {{"count": "sum"}}')
+        raise ValueError(f'option \'merge\' is {text!r}, expected JSON such as {{"count": "sum"}}')
     return rules
 
 

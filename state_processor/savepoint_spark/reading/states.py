@@ -5,7 +5,7 @@ raise ``TypeError``; ``functions.backends`` has states that can change. Values a
 struct (POJO, tuple, row) is a named tuple, a list a list, and a map a dict. A map whose keys are
 not plain values is a list of pairs.
 
-A key of local state has several instances after subtasks with one each became fewer. The descriptor's
+A key of local state has several instances if its subtasks became fewer in a rescale. The descriptor's
 function merges them on the first access; without one, access to several instances is an error.
 """
 
@@ -117,7 +117,7 @@ class MapState(State):
         return self._by_key().get(hashable(key))
 
     def contains(self, key: Any) -> bool:
-        """Whether the map has this user key, be its value null."""
+        """Whether the map has this user key, even if its value is null."""
         return hashable(key) in self._by_key()
 
     def _by_key(self) -> dict[Hashable, Any]:
@@ -287,7 +287,7 @@ _LOCAL: dict[type[State], type[_Instances]] = {
 def read_state(kind: type[StateT], descriptor: StateDescriptor, stored: StoredState) -> StateT:
     """The state object of a reader function for a descriptor of local state.
 
-    Its value is a list of instances; of a map a list of pairs of user key and instances. Instances
+    Its value is a list of instances; for a map, a list of pairs of user key and instances. Instances
     of a list state come as one list.
     """
     name, merge = descriptor.name, merge_function(descriptor)

@@ -111,7 +111,7 @@ class WindowReaderJob(PerKeyJob):
 
 
 def _window_states(plan: ReaderPlan, registered: Sequence[State]) -> list[State]:
-    """The states of windows that a function reads: its own, and the contents beside them."""
+    """The states of windows that a function reads: its own, and the contents of the windows."""
     name = type(plan.reader).__name__
     states = [state for state in registered if state.namespace is not None]
     if any(state.namespace != states[0].namespace for state in states):

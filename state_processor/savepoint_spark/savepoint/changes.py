@@ -52,7 +52,7 @@ class SavepointChanges(PrivacyChanges):
 
         Args:
             uid: Its uid, or the hash of one.
-            transformations: Make its state: one of keyed state at most, and any number of operator
+            transformations: Make its state: at most one of keyed state, and any number of operator
                 state.
             parallelism: The number of subtasks; by default that of the existing operator, if any.
             max_parallelism: The number of key groups; likewise. An operator of SQL that has no key
@@ -73,13 +73,13 @@ class SavepointChanges(PrivacyChanges):
         )
         if before is not None and before.is_made_anew:
             raise OperatorExistsError(
-                f"operator {before.name} is made already: give all of its state to one"
+                f"operator {before.name} is already made: give all of its state to one"
                 " with_operator"
             )
         if before is not None and before.change is not None and not before.change.is_same:
             raise OperatorExistsError(
                 f"operator {before.name} was changed before, which would be lost: give all of its"
-                " state to with_operator, or change states alone"
+                " state to with_operator, or only change states"
             )
         transformation = combined(transformations)
         alike = before or writer
@@ -336,7 +336,7 @@ class SavepointChanges(PrivacyChanges):
 
         The first element of a collection in the savepoint tells the type of all, unless
         ``kryo_classes`` described the class around it when you opened the savepoint. Your classes
-        that Kryo wrote must be described so.
+        that Kryo wrote must be described there.
 
         ``write`` raises ``UndecodableError`` for an unreadable object, and ``UnencodableError`` for
         one that Kryo 5 or Flink's serializers can't hold. ``plan(…, check=True)`` raises
@@ -357,7 +357,7 @@ class SavepointChanges(PrivacyChanges):
             ClassNotNamedError, SchemaChangeError: As ``rename_class``.
             MigrationError: Some state can't be written for Flink 2.x, or the elements of its
                 collections are unknown. The message names all such operators: describe their
-                classes, or leave states out by ``remove_state`` before.
+                classes, or leave states out with ``remove_state`` first.
 
         Example:
             >>> old = Savepoint.load(spark, "s3://jobs/flink-1.20", kryo_classes=[order])

@@ -51,7 +51,7 @@ class PlannedOperator:
         return f"PlannedOperator({self.name!r}, {self.action})"
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` if the parallelism is none that Flink allows."""
+        """Raises ``ValueError`` if Flink does not allow the parallelism."""
         expect_parallelism(self.parallelism, self.max_parallelism)
 
     @classmethod

@@ -47,7 +47,7 @@ class PrivacyChanges(StateChanges):
             strict: Refuses fields that no rule names, and bytes that can't be decoded.
 
         Raises:
-            DescriptionError: The file is none of rules.
+            DescriptionError: The file has no valid rules.
             MaskError: A method can't mask a field, a secret is missing, or no rule names a field.
 
         Example:
@@ -125,7 +125,7 @@ class PrivacyChanges(StateChanges):
                 nothing to erase.
 
         Raises:
-            KeyTypeError: The answer is that of another job, with keys of another type.
+            KeyTypeError: The answer is about another job, with keys of another type.
 
         Example:
             >>> found = savepoint.find(["ada@example.com"])

@@ -79,7 +79,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             strict_paths: Reads nothing outside the directories of the savepoint and its checkpoint,
                 not even on its own store.
             key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
-                as the text ``"STRING"``. It counts if no file of the operator tells it.
+                as the text ``"STRING"``. Used if no file of the operator has it.
             plan: File with the compiled plan of a SQL job, as ``COMPILE PLAN`` writes it. Operators get
                 their uids, and rows the names of the query's columns.
             types: Types of states of a PyFlink job, see ``open``.
@@ -218,7 +218,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
                 columns, such as ``"checkpoint < 17 AND connector = 'kafka'"``; ``"all"`` for all.
             keep: Drops all entries that do not fulfil this condition.
             checkpoint: New checkpoint id of the newest pending commit; ids of older ones keep
-                their distance. A committer commits at once what is not newer than the savepoint.
+                their distance. A committer commits at once whatever is not newer than the savepoint.
             transactional_prefix: New prefix of the transactional ids of Kafka writers.
 
         Raises:

@@ -129,7 +129,7 @@ class SqlViews:
         )
 
     def store(self, view: SqlTable, path: str, cache: TableCache) -> None:
-        """Makes a view one of Parquet, which tasks write now if they did not yet.
+        """Makes a view of Parquet files, which tasks write now unless they exist.
 
         Each writer has a directory of its own; the file at ``path`` names a complete one.
         """
@@ -139,7 +139,7 @@ class SqlViews:
             self._spark.table(view.spark_sql).write.parquet(_spark_path(written))
             with whole_file(path, is_overwritten=True) as file:
                 file.write(written.encode())
-            cache.tell(f"{view.full_name} is Parquet from now on: {written}")
+            cache.tell(f"{view.full_name} is now cached as Parquet: {written}")
         with location.filesystem.open_input_stream(location.path) as file:
             written = file.read().decode()
         self._spark.sql(
@@ -210,7 +210,7 @@ class SparkDatabase:
         return SqlResult(*(_all_batches(frame) if limit is None else _first_batches(frame, limit)))
 
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
-        """Writes the result of a query as Parquet to a directory, a file per task; errors as for ``query``."""
+        """Writes the result of a query as Parquet to a directory, a file per task; raises as ``query``."""
         frame = self._frame(sql)
         target = _spark_path(directory)
         with _query_errors():

@@ -77,7 +77,7 @@ class SparkSavepoint(SparkTables):
                 only other option is ``keys``.
             schema: The columns of the function's rows, as DDL or a ``StructType``.
             columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone. A key is written as
+            keys: Reads only rows of these keys, from their key groups. A key is written as
                 in Python: a struct is a dict.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them. It may
@@ -98,7 +98,7 @@ class SparkSavepoint(SparkTables):
                 ``refuse`` raises ``UndecodableError``. ``bytes`` shows its bytes and the reason in
                 a field ``$undecoded``; fields that it hides are null. ``rest`` also leaves out
                 elements and entries that it hides.
-            chunk_size: A larger key group is decoded step by step, so many bytes at once; None
+            chunk_size: A larger key group is decoded this many bytes at a time; None
                 never divides one.
             split_size: The approximate size in bytes of a Spark partition; None lets the scan
                 choose it.
@@ -106,7 +106,7 @@ class SparkSavepoint(SparkTables):
         Returns:
             Column ``key``, then a column per state: a value, reducing or aggregating state has
             its value's (accumulator's) type, a list state is an array, a map state a map. Null
-            if a key has nothing in that state. Of a function: the columns of ``schema``.
+            if a key has nothing in that state. With a function: the columns of ``schema``.
 
         Raises:
             OperatorNotFoundError: No operator has this uid; the message lists all operators.
@@ -148,7 +148,7 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """All local keyed state of an operator, a row per subtask and key.
 
-        Options mean the same as for ``read_keyed_state``, which tells more.
+        Options are those of ``read_keyed_state``, which explains them.
 
         Args:
             uid: The operator's uid, or its hash.
@@ -156,7 +156,7 @@ class SparkSavepoint(SparkTables):
                 ``max``, ``concat``), a function of two values or an object with one called
                 ``merge``, or an expression over the columns of the row.
             columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone.
+            keys: Reads only rows of these keys, from their key groups.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             flat: A list or map state; each element or entry becomes a row.
@@ -166,7 +166,7 @@ class SparkSavepoint(SparkTables):
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            chunk_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
@@ -209,14 +209,14 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """Keyed state with a namespace, such as that of windows: a row per key and namespace.
 
-        Options mean the same as for ``read_keyed_state``, which tells more.
+        Options are those of ``read_keyed_state``, which explains them.
 
         Args:
             uid: The operator's uid, or its hash.
             reader: A function that is called for each key and window; its only other option is ``keys``.
             schema: The columns of the function's rows, as DDL or a ``StructType``.
             columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone.
+            keys: Reads only rows of these keys, from their key groups.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             flat: A list or map state; each element or entry becomes a row.
@@ -226,14 +226,14 @@ class SparkSavepoint(SparkTables):
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            chunk_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``key`` and ``namespace`` (for a time window ``start`` and ``end`` in ms, the
             end exclusive), then a column per state, as for ``read_keyed_state``. Elements of a
             window with an evictor are a struct of ``timestamp`` (null if the record has none)
-            and ``value``. Of a function: the columns of ``schema``.
+            and ``value``. With a function: the columns of ``schema``.
 
         Raises:
             OperatorNotFoundError: No operator has this uid; the message lists all operators.
@@ -284,12 +284,12 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """The timers of an operator.
 
-        Options mean the same as for ``read_keyed_state``, which tells more.
+        Options are those of ``read_keyed_state``, which explains them.
 
         Args:
             uid: The operator's uid, or its hash.
             columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone.
+            keys: Reads only rows of these keys, from their key groups.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             with_key_group: Adds the column ``key_group``.
@@ -297,7 +297,7 @@ class SparkSavepoint(SparkTables):
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            chunk_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:

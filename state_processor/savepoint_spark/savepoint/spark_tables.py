@@ -86,12 +86,12 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """The rows of any table.
 
-        Options mean the same as for ``read_keyed_state``, which tells more.
+        Options are those of ``read_keyed_state``, which explains them.
 
         Args:
             table: Its full name, ``<operator>.<table>``, with the operator's uid or hash.
             columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone.
+            keys: Reads only rows of these keys, from their key groups.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             flat: A list or map state; each element or entry becomes a row.
@@ -102,7 +102,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            chunk_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
         Raises:
@@ -134,7 +134,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A list state of an operator, a row per element.
 
-        Options mean the same as for ``read_keyed_state``, which tells more.
+        Options are those of ``read_keyed_state``, which explains them.
 
         Args:
             uid: The operator's uid, or its hash.
@@ -197,7 +197,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A broadcast state of an operator, a row per entry of one of its copies.
 
-        Options mean the same as for ``read_keyed_state``, which tells more.
+        Options are those of ``read_keyed_state``, which explains them.
 
         Args:
             uid: The operator's uid, or its hash.
@@ -321,6 +321,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
 
 
 def read_rows(savepoint: SparkTables, table: str, asked: SourceOptions) -> DataFrame:
-    """The rows of a table; errors as for ``SparkTables.read_table``."""
+    """The rows of a table; raises what ``SparkTables.read_table`` raises."""
     operator, shown = savepoint.table(table)
     return TableRead.of(operator.scan(shown, asked.read), asked).to_dataframe(savepoint.spark)

@@ -148,7 +148,7 @@ class SparkAuditVerbs(AuditVerbs):
 
         Args:
             table: Its full name, ``<operator>.<table>``, with the operator's uid or hash.
-            columns: Changes no number, but each of them must exist.
+            columns: They don't change the number, but each must exist.
             keys: Counts only rows of these keys.
             key_groups: Counts only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL: counts only rows that fulfil it.
@@ -158,9 +158,9 @@ class SparkAuditVerbs(AuditVerbs):
             with_subtask: Counts each copy of broadcast state; lets ``where`` use ``subtask``.
             with_scope: Lets ``where`` use ``scope``.
             with_times: Lets ``where`` see values with TTL as a struct of ``timestamp`` and ``value``.
-            nanoseconds: Changes no number.
+            nanoseconds: It doesn't change the number.
             undescribed_subclasses: As for ``read_table``; ``rest`` leaves out what such a POJO hides.
-            chunk_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes that a task reads.
 
         Raises:
@@ -182,7 +182,7 @@ class SparkAuditVerbs(AuditVerbs):
         return sum(done_by_tasks(self.spark, count, splits))
 
     def verify(self, depth: Depth = "deep") -> Verification:
-        """Like ``Savepoint.verify``; tasks read everything behind the headers of files.
+        """Like ``Savepoint.verify``; tasks read everything after the headers of files.
 
         Example:
             >>> savepoint.verify().is_whole

@@ -27,7 +27,7 @@ _CARRIED = (PlanVerdict.SAME, PlanVerdict.RENAMED, PlanVerdict.CARRIED_OVER)
 
 @dataclass(frozen=True)
 class SqlMigration:
-    """A savepoint of a query, the plans of this and of the new query, and the fate of each operator."""
+    """A savepoint of a query, the plans of the old and the new query, and the fate of each operator."""
 
     writer: SavepointWriter
     old: CompiledPlan
@@ -41,7 +41,7 @@ class SqlMigration:
         new_plan: PathText,
         matches: PathText | Mapping[int, int | None] | None,
     ) -> Self:
-        """Raises ``PlanError`` if a plan is missing, or is none."""
+        """Raises ``PlanError`` if a plan is missing or invalid."""
         source = writer.source
         if source is None or source.plan is None:
             raise PlanError(
@@ -83,7 +83,7 @@ class SqlMigration:
         """An operator of the old plan as one of the new plan, or None; and the state that is lost."""
         change = next((change for change in self.changes if change.old == node.id), None)
         source = planned.source
-        assert source is not None  # as the savepoint is one of a job
+        assert source is not None  # operators of a savepoint have one
         after = self.new.nodes.get(node.id)
         is_same = after is not None and after.spec == node.spec
         if change is None and (is_same or not source.catalog.states):

@@ -110,13 +110,13 @@ class StateChanges:
     ) -> SavepointWriter:
         """Gives a field of the POJOs in a state another name.
 
-        Fields lie in the order of their names: if that order changes, values are encoded anew.
+        Fields are stored in the order of their names: if that order changes, values are encoded anew.
 
         Args:
             uid: The operator's uid, or the hash of one.
             state: The state: its values, elements, or the values of its map are the POJOs.
             old: The field; for a POJO inside the POJO with the fields around it: ``address.zip``.
-            new: The new name, alone.
+            new: The new name, without a path.
             nanoseconds: As for ``update_state``: if values with nanoseconds are encoded anew,
                 ``struct`` preserves them.
             undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
@@ -127,7 +127,7 @@ class StateChanges:
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
             FieldNotFoundError: There is no such field; the message lists all fields.
-            SchemaChangeError: The values are no POJOs, have values of subclasses beside them, or
+            SchemaChangeError: The values are no POJOs, have values of subclasses among them, or
                 have a field of the new name.
 
         Example:
@@ -276,9 +276,9 @@ class StateChanges:
 
         Args:
             uid: The operator's uid, or the hash of one.
-            where: A condition: keys are deleted that fulfil it in a row of any table of the
-                operator that has the columns in question.
-            undescribed_subclasses: As for ``update_state``; the condition sees them so.
+            where: A condition. It deletes a key if a row of the key fulfils it, in any table of the
+                operator that has its columns.
+            undescribed_subclasses: As for ``update_state``; the condition sees them like that.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
@@ -338,8 +338,8 @@ class StateChanges:
         Args:
             new_plan: File with the compiled plan of the new query.
             matches: As for ``sql_diff``.
-            allow_loss: Leaves state out that the new query can't use, and lets operators begin empty
-                that need history.
+            allow_loss: Leaves out state that the new query can't use, and lets operators that need
+                history begin empty.
 
         Returns:
             A writer; its ``sql_changes`` say what becomes of each operator.

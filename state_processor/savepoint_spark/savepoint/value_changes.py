@@ -41,7 +41,7 @@ Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
 
 @dataclass(frozen=True)
 class ValueChanges:
-    """The values of a state of an operator, by its present name; each method returns a writer of others.
+    """The values of a state, by its present name; each method returns a writer of changed ones.
 
     Without a session only the types of fields can change.
     """

@@ -67,7 +67,7 @@ class PlannedSavepoint:
 
     Attributes:
         path: The target.
-        replaces: Whether a savepoint lies there, and is replaced.
+        replaces: Whether a savepoint is there, and is replaced.
         metadata_version: The version of its ``_metadata``.
         copied_files: The number of files that are copied.
         copied_size: Their bytes.
@@ -213,7 +213,7 @@ def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
 
 
 def _check(writer: SavepointWriter, operators: tuple[PlannedOperator, ...]) -> None:
-    """Raises what ``write`` would; for a migration all that can't be read or written at once."""
+    """Raises what ``write`` would; for a migration, one error for all that can't be read or written."""
     problems: list[str] = []
     for operator in operators:
         try:

@@ -143,7 +143,7 @@ class SavepointWriter(SavepointChanges):
             mode: As for ``write``.
             check: Reads the state of operators that change, and raises the errors that ``write``
                 would raise. State that passes through and values with changed fields need no
-                Spark, expressions and DataFrames do. Hash codes are inferred as by ``write``.
+                    Spark; expressions and DataFrames do. Hash codes are inferred as by ``write``.
                 It takes as long as reading the state. Copied operators are not read.
 
         Raises:
@@ -164,12 +164,12 @@ class SavepointWriter(SavepointChanges):
         Args:
             path: An empty or missing directory; a local path, or a URI of a file system that
                 pyarrow knows.
-            mode: ``overwrite`` to replace a savepoint that lies there, else ``error``.
+            mode: ``overwrite`` to replace a savepoint that is there, else ``error``.
             on_progress: Is called with the bytes of each step of copying, from several threads.
 
         Raises:
-            SavepointExistsError: A savepoint lies there, and must not be replaced.
-            NotASavepointError: Something lies there that is no savepoint.
+            SavepointExistsError: A savepoint is there, and must not be replaced.
+            NotASavepointError: Something else than a savepoint is there.
             StateFileNotFoundError: A file of a copied operator is gone.
             EmptySavepointError: There are no operators.
             ValueError: State must be made, and there is no session for it.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LOGGING = Path(__file__).absolute().with_name("log4j2.properties")
 _LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
 
-# More than any cluster runs tasks.
+# More tasks than any cluster runs.
 _NUMBERS = 1 << 20
 
 _DEFAULTS = {
@@ -156,7 +156,7 @@ def task_count(spark: SparkSession) -> TaskCount:
     """Progress of a session with its current stages.
 
     Raises:
-        ValueError: It is one of Spark Connect, which does not tell.
+        ValueError: It is one of Spark Connect, which does not report progress.
         JobError: Its Java has ended.
 
     Example:

@@ -1,4 +1,4 @@
-"""The Python of Spark's tasks, which may be another one than this, and lack this package.
+"""The Python of Spark's tasks, which may be another one, without this package.
 
 A server of Spark Connect, a cluster, or a session without ``PYSPARK_PYTHON`` chooses it. Without this
 check, the first read would end in a page of Java's frames around a ``ModuleNotFoundError``.

@@ -8,7 +8,7 @@
 | FIRST_VALUE, LAST_VALUE | a row of the value and the time at which it came            |
 | LISTAGG              | delimiter and text                                             |
 
-Entries of some aggregates lie in a state of their own: those of distinct values, and sorted ones.
+Some aggregates keep entries in a state of their own: distinct values, and sorted ones.
 
 | aggregate                      | state               | entries                                     |
 |--------------------------------|---------------------|---------------------------------------------|

@@ -46,7 +46,7 @@ _INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = ROW_KINDS
 
 @dataclass(frozen=True)
 class HistoryRows:
-    """Rows of an input: a column ``c<number>`` for each of the plan, beside ``SIGN`` and ``ORDER``.
+    """Rows of an input: a column ``c<number>`` for each of the plan, and ``SIGN`` and ``ORDER``.
 
     Attributes:
         data: The rows.
@@ -333,7 +333,7 @@ class NodeState:
         struct = row_struct([F.col(name) for name in self.key], self.types)
         data = columns.data.withColumn(KEY, struct)
         namespace = (F.col(NAMESPACE), window) if self.has_windows else None
-        # Several rows of a key are those of different states; each has one by the way it is made.
+        # Several rows of a key belong to different states; each state has only one by construction.
         return KeyedRows(data, key, tuple(states), namespace, len(self.columns) == 1)
 
 

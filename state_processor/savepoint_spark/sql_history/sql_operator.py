@@ -127,7 +127,7 @@ class SqlOperator:
         """
         if len(history) != len(self.inputs):
             raise ValueError(
-                f"{self.uid} has {len(self.inputs)} inputs, and was given rows of {len(history)}"
+                f"{self.uid} has {len(self.inputs)} inputs, but was given rows of {len(history)}"
             )
         names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
         rows = tuple(

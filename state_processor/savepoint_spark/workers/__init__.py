@@ -1,5 +1,5 @@
 """The start of Spark's Python workers: forked from a process that has imported what they need.
 
-``start`` runs in the driver, ``fork_server`` beside it, ``daemon`` for each daemon that Spark
+``start`` runs in the driver, ``fork_server`` next to it, ``daemon`` for each daemon that Spark
 starts.
 """

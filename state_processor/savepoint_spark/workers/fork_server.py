@@ -43,7 +43,7 @@ _MODULES = (
     "savepoint_spark.writing.keyed_plan",
     "savepoint_spark.writing.run_encoding",
 )
-"""Modules that workers import. They are names here, because higher rooms have some of them."""
+"""Modules that workers import. They are names here, because some are in higher rooms."""
 
 # Variables that Python and its libraries read once, at their start; Spark sets the others itself.
 _ASKED = (b"PYTHON", b"LANG", b"LC_", b"SAVEPOINT_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
@@ -78,7 +78,7 @@ def _prepare() -> None:
 
 def _request(listener: socket.socket, end: int) -> socket.socket | None:
     """A request, in each fork; None in this process, when it must end."""
-    # Nobody waits for daemons, so none becomes a zombie.
+    # Ended daemons don't become zombies, although nobody waits for them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     poller = select.poll()
     poller.register(listener, select.POLLIN)

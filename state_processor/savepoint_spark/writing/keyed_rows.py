@@ -136,7 +136,7 @@ class NewState:
             raise ValueError(
                 f"state {self.name!r} has a time to live, and column {self.column!r} no times of"
                 " last access: read it with with_times=True to keep them, or write it with"
-                " ttl_times='now' to have the time of writing in their place"
+                " ttl_times='now' to use the time of writing instead"
             )
 
     def values(self, data: DataFrame) -> Column | None:

@@ -1,7 +1,7 @@
-"""Rows in the partitions whose numbers a column has.
+"""Sends rows to the partitions whose numbers are in a column.
 
 ``repartition`` divides the hash of a column by the number of partitions. The hash of an ``INT`` can be
-turned round: this finds the ``INT`` whose hash is the number of a partition. ``repartitionById`` does
+inverted: this finds the ``INT`` whose hash is the number of a partition. ``repartitionById`` does
 the same, but only since Spark 4.1.
 
 Source: Spark's ``HashPartitioning`` is ``pmod(hash(column), partitions)``, and ``hash`` is the 32-bit

@@ -102,7 +102,7 @@ def _unknown_key_types(operators: Sequence[Operator]) -> KeyTypeError:
     options = " ".join(f"--key-type {shlex.quote(f'{name}=TYPE')}" for name in names)
     types = ", ".join(f"{name!r}: TYPE" for name in names)
     return KeyTypeError(
-        f"no file tells the type of the keys of {which}, but a new savepoint must: give the type"
+        f"no file tells the type of the keys of {which}, but a new savepoint needs it: give the type"
         f" that keyBy has in the job, by {options}, or by key_types={{{types}}}"
     )
 

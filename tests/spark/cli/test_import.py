@@ -205,7 +205,7 @@ def test_a_savepoint_is_replaced_only_when_told_so(accounts: Path, tmp_path: Pat
         ("account,total\n1,x\n", KEYED, "has no column 'seen'; it has: account, total"),
         (ACCOUNTS.replace("1.5", "x"), KEYED, "row 1: column 'total' takes double, found 'x'"),
         (ACCOUNTS.replace("[]", "[1"), KEYED, "row 3: column 'tags' takes list<item: string>"),
-        (ACCOUNTS.replace("00ff", "0g"), KEYED, "'0g' is no text of hexadecimal digits"),
+        (ACCOUNTS.replace("00ff", "0g"), KEYED, "'0g' is not a text of hexadecimal digits"),
         (ACCOUNTS, KEYED.replace("  key_type: LONG\n", ""), "the type of column 'account'"),
         (ACCOUNTS, KEYED.replace("DOUBLE", "DUBLE"), "line 9, keyed_state.states[0].type: 'DUBLE'"),
         (ACCOUNTS + "1,,,,,ff\n", KEYED, "has two rows"),
@@ -237,5 +237,5 @@ def test_a_format_that_nobody_can_tell_is_asked_for(accounts: Path, tmp_path: Pa
     description.write_text(KEYED)
     code, output = run("import", file, tmp_path / "out", "--description", description)
     assert code == 1
-    assert "do not say one format" in output
+    assert "do not tell a single format" in output
     imported(file, KEYED, tmp_path, "--format", "csv")

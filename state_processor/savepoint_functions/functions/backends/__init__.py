@@ -1,7 +1,7 @@
-"""State of keys while a function runs, behind one interface: in memory, one key, or in RocksDB.
+"""State of keys while a function runs: of one key in memory, or of all in RocksDB.
 
-``backend`` is the interface. Timers are state, too. Operator state has no keys and is a store of
-its own.
+``backend`` is the interface of both. Timers are state, too. Operator state has no keys and is a
+store of its own.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 States are registered by descriptors before the first key. Then the state objects show and change
 the state of the current key. A backend keeps values, lists and maps. Reducing and aggregating
-states are values to it, and a time to live is a time beside each value, so that no backend knows of
-either.
+states are values to it, and a time to live is a time stored with each value. So no backend knows
+of either.
 """
 
 from __future__ import annotations

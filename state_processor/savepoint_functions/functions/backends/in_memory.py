@@ -7,7 +7,7 @@
 | map   | a dict, from a hashable form of a user key to its key and value |
 
 A value that a function changes in place is changed in the state, as on Flink's heap. Other backends
-see only the changes of ``update`` and ``put``. The state of a key is over when the next key comes.
+see only the changes of ``update`` and ``put``. The state of a key is gone when the next key comes.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def plain_namespace(state: State, namespace: Any, *, has_namespaces: bool) -> Ha
     """The namespace in plain form; raises ``ValueError`` if the state has no namespaces."""
     if not has_namespaces and namespace is not None:
         raise ValueError(
-            f"state {state.name!r} has no namespaces: give the type of them where the state is got,"
+            f"state {state.name!r} has no namespaces: give their type when you get the state,"
             " e.g. get_state(descriptor, namespace=Types.TIME_WINDOW())"
         )
     return plain(namespace)

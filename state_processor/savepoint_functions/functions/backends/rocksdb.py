@@ -10,7 +10,7 @@ family of its own.
 | map   | prefix, the user key                | a flag of null, then the value             |
 
 The prefix is the key and then, if the state has namespaces, the namespace. A u32 with the size
-stands in front of both, so that the entries of two keys never begin alike. Adding an element does
+precedes both, so that the entries of two keys never begin alike. Adding an element does
 not read earlier elements, because numbers only grow.
 """
 
@@ -98,11 +98,11 @@ class StoredState(State):
         raise NotImplementedError
 
     def _entries(self, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The entries behind a prefix; by default behind the prefix of key and namespace."""
+        """The entries with a prefix; by default that of key and namespace."""
         lower = self._prefix if prefix is None else prefix
         options = ReadOptions()
         options.set_iterate_upper_bound(_behind(lower))
-        # The bound lies in the options, which must live as long as the iterator does.
+        # The options hold the bound, and must live as long as the iterator.
         items = self.family.items(from_key=lower, read_opt=options)
         # In raw mode, keys and values are bytes.
         yield from cast("Iterator[tuple[bytes, bytes]]", items)
@@ -221,7 +221,7 @@ class StoredMapState(StoredState, ChangeableMapState):
 
 
 def framed(data: bytes) -> bytes:
-    """Bytes behind their size."""
+    """Bytes with their size in front."""
     return _SIZE.pack(len(data)) + data
 
 
@@ -232,7 +232,7 @@ def unframed(data: bytes, start: int) -> bytes:
 
 
 def _behind(prefix: bytes) -> bytes:
-    """The first bytes behind all that begin with a prefix; no size in it is all FF."""
+    """The first bytes after all that begin with a prefix; no size in it is all FF."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1])
 

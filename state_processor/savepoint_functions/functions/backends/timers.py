@@ -97,7 +97,7 @@ class TimerService:
 
         | timers fire      | at a row                                 | at a timer                  |
         |------------------|------------------------------------------|-----------------------------|
-        | behind all rows  | -2**63                                   | the last watermark          |
+        | after all rows   | -2**63                                   | the last watermark          |
         | between rows     | its timestamp, less the out-of-orderness | its timestamp, but never    |
         |                  | less 1 ms                                | less than before            |
         | at the end of    |                                          | 2**63 - 1                   |
@@ -146,7 +146,7 @@ class TimerService:
         self._heaps.clear()
 
     def set_watermark(self, watermark: int) -> None:
-        """Sets the event time, in ms; no timer fires by that."""
+        """Sets the event time, in ms; this fires no timer."""
         self._watermark = watermark
 
     def is_due(self, domain: str, time: int) -> bool:
@@ -237,7 +237,7 @@ class TimerService:
         timers.put(timestamp, None)
 
     def _is_bounded(self, timestamp: int) -> bool:  # noqa: ARG002  # windows know it
-        """Whether timers behind this one come to an end, even at the end of time."""
+        """Whether timers after this one come to an end, even at the end of time."""
         return False
 
     def _expect_end(self, domain: str, timestamp: int) -> None:
@@ -316,7 +316,7 @@ class InternalTimerService:
     def _of(self, domain: str, namespace: Any) -> MapState:
         if namespace is None:
             raise ValueError(
-                f"a timer of {self._name} is of a namespace, e.g. TimeWindow(0, 60_000), not of None;"
+                f"a timer of {self._name} needs a namespace, e.g. TimeWindow(0, 60_000), not None;"
                 " timers of the key alone are in context.timer_service"
             )
         timers = self._timers[domain]

@@ -1,7 +1,7 @@
 """States that another state object keeps: with a time to live, or folded into one value.
 
 A value with TTL has the form of its serializer: the time of the last access in ms, and the
-value. Writing counts as access, and so does reading if the descriptor says so. Looking for an
+value. Writing counts as access, and so does reading if the descriptor says so. Accessing an
 expired value removes it. Each element of a list and each entry of a map has its own time.
 
 Flink: ``TtlStateFactory``.

@@ -282,5 +282,5 @@ class TestRefusals:
         with pytest.raises(TypeError, match=r"n='x' is a str, expected an aggregate, e.g. n=Sum"):
             rows.key_by(column).aggregate(n="x")  # type: ignore[arg-type]
         for wrong in (lambda row: row.k, sales[column]):
-            with pytest.raises(TypeError, match=r"key_by takes names of columns, and was given a"):
+            with pytest.raises(TypeError, match=r"key_by takes names of columns, but was given a"):
                 rows.key_by(wrong)  # type: ignore[arg-type]

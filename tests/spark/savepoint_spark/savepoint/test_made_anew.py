@@ -42,7 +42,7 @@ def keyed(spark: SparkSession, *names: str) -> StateTransformation:
 
 def test_an_operator_is_made_once(spark: SparkSession) -> None:
     writer = Savepoint.create(spark).with_operator("totals", keyed(spark, "sum"))
-    with pytest.raises(OperatorExistsError, match="operator totals is made already"):
+    with pytest.raises(OperatorExistsError, match="operator totals is already made"):
         writer.with_operator("totals", keyed(spark, "count"))
     assert writer.remove_operator("totals").with_operator("totals", keyed(spark, "count"))
 

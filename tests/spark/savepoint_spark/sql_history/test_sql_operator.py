@@ -84,7 +84,7 @@ def test_rows_that_do_not_fit(spark: SparkSession, corpus: Path) -> None:
         operator.bootstrap_with(rows.drop("a"))
     with pytest.raises(ColumnTypeError, match="'a' is string, but the operator reads int"):
         operator.bootstrap_with(rows.withColumn("a", rows.a.cast("string")))
-    with pytest.raises(ValueError, match="1 inputs, and was given rows of 2"):
+    with pytest.raises(ValueError, match="1 inputs, but was given rows of 2"):
         operator.bootstrap_with(rows, rows)
     with pytest.raises(ValueError, match="reads no changelog in this plan"):
         operator.bootstrap_with(rows, row_kind="c")

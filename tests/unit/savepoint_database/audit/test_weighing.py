@@ -341,4 +341,4 @@ def test_a_verdict_says_what_stands_out() -> None:
 def test_a_verdict_says_that_not_all_was_counted(tmp_path: Path) -> None:
     savepoint = copy_of(Sample("states-2.2.1-hashmap-canonical"), tmp_path)
     file_of(savepoint, "stateful 0: keyed state").unlink()
-    assert "; not all could be counted: " in savepoint.stats().verdict
+    assert "; not everything could be counted: " in savepoint.stats().verdict

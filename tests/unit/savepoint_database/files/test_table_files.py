@@ -143,7 +143,7 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
 def test_files_of_gzip_are_not_expanded(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv.gz"
     path.write_bytes(gzip.compress(b"text\n" + b"7" * (1 << 20)))
-    with pytest.raises(TableFileError, match="do not say one format"):
+    with pytest.raises(TableFileError, match="do not tell a single format"):
         TableFiles.at(str(path))
     for form in (TableFormat.CSV, TableFormat.JSONL):
         with pytest.raises(TableFileError, match="can't be read as"):
@@ -234,7 +234,7 @@ def test_what_an_object_store_does_not_copy_is_written_once_more(
 
 def test_a_format_without_types_asks_for_them(tmp_path: Path) -> None:
     files = written(tmp_path, TableFormat.CSV, ROWS.select(["text"]))
-    with pytest.raises(ColumnTypeError, match="csv does not say the type of column 'text'"):
+    with pytest.raises(ColumnTypeError, match="csv does not store the type of column 'text'"):
         files.chosen({"text": None})
 
 
@@ -270,7 +270,7 @@ def test_files_of_a_directory_must_agree(tmp_path: Path) -> None:
     with pytest.raises(TableFileError, match=r"2\.parquet: its columns are string, but those of"):
         read(files, pa.schema({"id": pa.int64()}))
     (tmp_path / "3.csv").write_text("id\n1\n")
-    with pytest.raises(TableFileError, match="do not say one format"):
+    with pytest.raises(TableFileError, match="do not tell a single format"):
         TableFiles.at(str(tmp_path))
 
 

@@ -148,7 +148,7 @@ class TestEachTarget:
             yield TABLE
             if database.target is TableTarget.DELTA:
                 # The files of the first are there.
-                with pytest.raises(TableFileError, match="exists, and is no Delta table"):
+                with pytest.raises(TableFileError, match="exists, and is not a Delta table"):
                     write(database, iter([TABLE]))
                 return
             write(database, iter([TABLE.slice(0, 1)]))
