@@ -186,7 +186,7 @@ def _difference(old: Layout, new: Layout) -> str:
                 )
             return f"field {min(others)!r} has another type, which Flink refuses"
         case Enum(_, before), Enum(_, after) if after[: len(before)] == before:
-            return "Flink would add new constants after the old ones: leave them out here"
+            return "Flink would take new constants after the old ones: leave them out here"
         case _:
             return "Flink refuses it"
 

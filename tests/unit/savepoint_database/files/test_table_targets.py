@@ -206,7 +206,7 @@ class TestDuckDb:
 
     def test_a_store_is_refused(self) -> None:
         scan = Savepoint.open(STATES.path).scan(KEYED)
-        with pytest.raises(TableFileError, match="no local path, and DuckDB writes to no other"):
+        with pytest.raises(TableFileError, match="not a local path, and DuckDB writes to no other"):
             export_table(scan, "s3://jobs/state.duckdb", "duckdb")
 
     def test_a_map_with_a_key_twice_is_refused(self, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ class TestDelta:
         (tmp_path / "rows").mkdir()
         (tmp_path / "rows" / "mine.txt").write_text("mine")
         scan = Savepoint.open(STATES.path).scan(KEYED)
-        with pytest.raises(TableFileError, match="is no Delta table; name another directory"):
+        with pytest.raises(TableFileError, match="is not a Delta table; name another directory"):
             export_table(scan, tmp_path / "rows", "delta", overwrite=True)
         assert [path.name for path in (tmp_path / "rows").iterdir()] == ["mine.txt"]
 

@@ -87,7 +87,7 @@ def test_time_is_that_of_a_key_whose_rows_come(timers: InternalTimerService) -> 
 
 
 def test_a_timer_without_a_namespace_is_refused(timers: InternalTimerService) -> None:
-    with pytest.raises(ValueError, match=r"not of None; .* context\.timer_service"):
+    with pytest.raises(ValueError, match=r"not None; .* context\.timer_service"):
         timers.register_event_time_timer(None, 1)
 
 
