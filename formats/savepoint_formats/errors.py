@@ -21,7 +21,7 @@
     │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError, ClusterError
     │   ├── AmbiguousOperatorError *, AmbiguousJobError *
     │   └── KeyTypeError *, ConditionError *, QueryError *, PlanError *
-    ├── UsageError, of which are all errors with a *
+    ├── UsageError, the parent of all errors with a *: the call doesn't fit this savepoint
     ├── JobError
     └── WriteError
         ├── ColumnTypeError, DuplicateKeyError, OverlappingWindowsError
@@ -32,8 +32,7 @@
     SavepointWarning
     └── UnreadTableWarning, UnknownUidWarning, NewestSnapshotWarning
 
-A wrong call is a ``UsageError`` if the savepoint shows that it is wrong. A call that is wrong for
-every savepoint is a ``ValueError`` or ``TypeError``.
+A call that is wrong for every savepoint raises ``ValueError`` or ``TypeError``.
 """
 
 from __future__ import annotations
@@ -77,11 +76,11 @@ class NotFoundError(SavepointError):
 
 
 class DamagedError(SavepointError):
-    """Something exists, but it is damaged or something else."""
+    """Something exists, but is damaged or of another kind."""
 
 
 class RefusedError(SavepointError):
-    """The call can't be done, or not exactly."""
+    """The call can't be carried out, or only inexactly."""
 
 
 class UsageError(SavepointError):
@@ -108,7 +107,7 @@ class UnreadTableWarning(SavepointWarning):
 
 
 class UnknownUidWarning(SavepointWarning):
-    """A uid was given that no operator of the savepoint has."""
+    """No operator of the savepoint has a given uid."""
 
 
 class NewestSnapshotWarning(SavepointWarning):
@@ -126,11 +125,11 @@ def within(*places: str) -> Iterator[None]:
 
 
 class SavepointNotFoundError(NotFoundError):
-    """Nothing exists at the path, or a directory without a ``_metadata`` file."""
+    """The path doesn't exist, or is a directory without a ``_metadata`` file."""
 
 
 class NotASavepointError(DamagedError):
-    """The file at the path is no ``_metadata`` file."""
+    """The file at the path is not a ``_metadata`` file."""
 
 
 class SavepointExistsError(RefusedError):
@@ -138,11 +137,11 @@ class SavepointExistsError(RefusedError):
 
 
 class StateFileNotFoundError(NotFoundError):
-    """A file that the savepoint refers to is neither where it says nor beside ``_metadata``."""
+    """A file that the savepoint refers to is neither at its path nor next to ``_metadata``."""
 
 
 class UnreachableError(NotFoundError):
-    """A file system is not known, refuses to read, or does not answer in time."""
+    """A file system is unknown, refuses to read, or does not answer in time."""
 
 
 class OperatorNotFoundError(NotFoundError, UsageError):
@@ -160,11 +159,11 @@ class AmbiguousOperatorError(RefusedError, UsageError, ValueError):
 
 
 class JobNotFoundError(NotFoundError, UsageError):
-    """A cluster has no job of this id or name."""
+    """A cluster has no job with this id or name."""
 
 
 class AmbiguousJobError(RefusedError, UsageError, ValueError):
-    """A cluster has several jobs of this name."""
+    """A cluster has several jobs with this name."""
 
 
 class ClusterError(RefusedError):
@@ -172,7 +171,7 @@ class ClusterError(RefusedError):
 
 
 class OperatorExistsError(RefusedError, ValueError):
-    """A savepoint would have two operators of one uid."""
+    """A savepoint would have two operators with the same uid."""
 
 
 class EmptySavepointError(RefusedError, ValueError):
@@ -184,7 +183,7 @@ class StateNotFoundError(NotFoundError, UsageError):
 
 
 class StateExistsError(RefusedError, ValueError):
-    """An operator would have two states of one name."""
+    """An operator would have two states with the same name."""
 
 
 class FieldNotFoundError(NotFoundError, UsageError):
@@ -192,19 +191,19 @@ class FieldNotFoundError(NotFoundError, UsageError):
 
 
 class ClassNotNamedError(NotFoundError, UsageError):
-    """No serializer of the operators in question names this class of Java."""
+    """No serializer of the operators in question names this Java class."""
 
 
 class SchemaChangeError(RefusedError):
-    """A change of a type that its serializer, or the bytes of its values, do not allow."""
+    """A type change that the serializer, or the bytes of the values, don't allow."""
 
 
 class UnstableHashError(RefusedError):
-    """The Java hash code of a key, hence its key group, cannot be computed from its value."""
+    """A key's value doesn't determine its Java hash code, so its key group is unknown."""
 
 
 class HashCodeError(RefusedError, ValueError):
-    """A function of the user gives something else than a hash code of Java for each key."""
+    """The user's function doesn't return one Java hash code for each key."""
 
 
 class UnstableKeyError(RefusedError):
@@ -224,11 +223,11 @@ class QueryError(RefusedError, UsageError):
 
 
 class PlanError(RefusedError, UsageError, ValueError):
-    """A file is no compiled plan of Flink SQL, or of another job than the savepoint."""
+    """A file is not a compiled plan of Flink SQL, or not the plan of the savepoint's job."""
 
 
 class MissingPackageError(RefusedError, ImportError):
-    """A package that a method needs is not installed; the message has the command of pip."""
+    """A package that a method needs is not installed; the message has the pip command."""
 
 
 class TableFileError(DamagedError):
@@ -252,7 +251,7 @@ class ColumnTypeError(WriteError, TypeError):
 
 
 class InexactTimeError(RefusedError, ValueError):
-    """A time can't be given exactly in microseconds, the finest unit that Spark has."""
+    """A time is not a whole number of microseconds, Spark's finest unit."""
 
 
 class UnencodableError(WriteError, ValueError):
@@ -274,7 +273,7 @@ class UnencodableError(WriteError, ValueError):
 
 
 class NullValueError(UnencodableError):
-    """A null for which the serializer has no bytes."""
+    """A null that the serializer can't write."""
 
 
 class DuplicateKeyError(WriteError):
@@ -282,11 +281,11 @@ class DuplicateKeyError(WriteError):
 
 
 class OverlappingWindowsError(WriteError):
-    """Session windows of a key overlap, or touch, which Flink would have merged."""
+    """Session windows of a key overlap or touch; Flink would have merged them."""
 
 
 class RescaleError(RefusedError):
-    """An operator with state that only Flink can spread over other subtasks."""
+    """An operator has state that only Flink can spread over other subtasks."""
 
 
 class EndlessTimersError(RefusedError):
@@ -298,11 +297,11 @@ class ConversionError(RefusedError):
 
 
 class MigrationError(RefusedError):
-    """State of Flink 1.x that can't be written for Flink 2.x, or whose type is unknown."""
+    """State of Flink 1.x can't be written for Flink 2.x, or its type is unknown."""
 
 
 class MaskError(RefusedError):
-    """State that rules for masks can't be applied to, or whose keys would become equal."""
+    """Mask rules can't be applied to a state, or would make its keys equal."""
 
 
 class MergeError(RefusedError):
@@ -318,7 +317,7 @@ class KeyGroupError(WriteError, ValueError):
 
 
 class FunctionResultError(WriteError, ValueError, TypeError):
-    """A function has given rows or state that don't fit its declarations."""
+    """A function returned rows or state that don't fit its declarations."""
 
 
 class NullKeyError(WriteError, ValueError):
@@ -340,7 +339,7 @@ class FormatError(DamagedError):
     Attributes:
         message: What is wrong, and what was expected.
         path: The file, or the name of the bytes inside another file.
-        offset: The byte in it, from 0; -1 if there is no particular one.
+        offset: The byte position in it; -1 if the error has none.
         record: The index of its record among those decoded together; -1 if there is none.
         state: The number of its state in its file; -1 if unknown.
     """
@@ -365,7 +364,7 @@ class WrongFileError(FormatError):
 
 
 class FileReplacedError(FormatError):
-    """A file of an object store became another one while it was read."""
+    """A file of an object store was replaced while it was read."""
 
 
 class UnsupportedVersionError(FormatError):
@@ -373,16 +372,16 @@ class UnsupportedVersionError(FormatError):
 
 
 class RocksDbError(FormatError):
-    """A table of RocksDB has a feature that only RocksDB reads; Flink itself never writes it."""
+    """A RocksDB table has a feature that only RocksDB reads; Flink itself never writes it."""
 
     def __init__(self, message: str, path: str, offset: int) -> None:
         advice = "a canonical savepoint of the job can be read"
-        # A task's error is made anew from its words.
+        # An error from a task is made again from its message, which has the advice already.
         super().__init__(message if advice in message else f"{message}; {advice}", path, offset)
 
 
 class UnknownSnapshotError(FormatError):
-    """A serializer snapshot of an unknown class; its body begins at ``offset`` and its end is unknown."""
+    """A serializer snapshot of an unknown class; its body begins at ``offset``."""
 
     def __init__(self, message: str, path: str, offset: int, class_name: str = "") -> None:
         super().__init__(message, path, offset)

@@ -83,7 +83,7 @@ def html_printable(text: str) -> str:
 
 
 def field_text(value: object, name: str = "") -> str:
-    """A field of a record for people; numbers of a field whose ``name`` identifies have no separators.
+    """A record's field as text for people; digits of ids, which ``name`` reveals, are not grouped.
 
     Example:
         >>> field_text(14_168), field_text(("a", "b")), field_text(True)

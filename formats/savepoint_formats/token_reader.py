@@ -1,4 +1,4 @@
-"""Texts of types and rules, read token by token; words are the same in small letters and capitals."""
+"""Texts of types and rules, read token by token; the case of words doesn't matter."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _T = TypeVar("_T")
 class TokenReader:
     """A text, and the position in its tokens.
 
-    ``token`` matches a token, with white space in front; ``what`` names such texts in errors. Raises
-    ``ValueError`` if something else is in the text.
+    ``token`` matches a token, with white space in front; ``what`` names the kind of text in errors.
+    Raises ``ValueError`` if something else is in the text.
     """
 
     def __init__(self, text: str, token: re.Pattern[str], what: str) -> None:

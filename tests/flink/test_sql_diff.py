@@ -101,7 +101,7 @@ PAIRS = {
     ("count", "count_two_phase"): ("global-group-aggregate", "renamed", "its uid is"),
     ("count", "count_distinct"): ("group-aggregate", "rebuilt", "none of its aggregates is kept"),
     ("count", "count_more_than_3"): ("group-aggregate", "renamed", "its uid is"),
-    ("by_two", "by_two_swapped"): ("group-aggregate", "carried over", "key groups anew"),
+    ("by_two", "by_two_swapped"): ("group-aggregate", "carried over", "new key groups"),
     ("join", "join_price"): ("join", "carried over", "column price is new: null in old rows"),
     ("join_price", "join"): ("join", "carried over", "column price is gone"),
     ("join", "join_left"): ("join", "rebuilt", "it computes something else"),

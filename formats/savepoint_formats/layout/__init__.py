@@ -4,8 +4,8 @@ A snapshot (which knows Java) returns a layout; the columns (which know Arrow) r
 A layout is a frozen tree of the nodes below: hashable, comparable and small to pickle. All numbers are
 big endian, except in binary rows.
 
-A flag of null in front of a value is a node of its own, ``Nullable``. The docstring of a node names the
-null in its own encoding, if there is one.
+A null flag in front of a value is a node of its own, ``Nullable``. If an encoding has a null of its
+own, the docstring of the node names it.
 """
 
 from savepoint_formats.layout.composites import (

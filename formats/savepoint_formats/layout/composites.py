@@ -23,7 +23,7 @@ class LogicalType:
         class_name: Class of RAW and STRUCTURED_TYPE, if it is known.
         raw: Layout of RAW, if the type tells it.
         kind: Kind of timestamps; rows have null in a column of ``PROCTIME``, even if it is not null.
-            Of STRUCTURED_TYPE its comparison: ``NONE`` before Flink 2.1, then ``EQUALS``.
+            For STRUCTURED_TYPE, its comparison: ``NONE`` before Flink 2.1, then ``EQUALS``.
     """
 
     root: str
@@ -88,7 +88,7 @@ class Nullable(Layout):
 class Repeated(Layout):
     """i32 count, then the elements.
 
-    An array of Java (``is_array``) has another hash code than a list of the same bytes. The elements
+    A Java array (``is_array``) has another hash code than a list with the same bytes. The elements
     of a set (``is_set``) come in any order.
     """
 
@@ -159,9 +159,8 @@ class Tagged(Layout):
 class Pojo(Layout):
     """u8 flags, then by flag: 1 null; 2 the fields; 4 or 8 a value of a subclass.
 
-    Behind 4 lies the subclass' name (u16 size, modified UTF-8), behind 8 its u8 index in
-    ``registered``; then the value by the subclass' own layout, with flags of its own. All fields are
-    ``Nullable``.
+    4 precedes the subclass' name (u16 size, modified UTF-8), 8 its u8 index in ``registered``; then
+    comes the value in the subclass' own layout, with its own flags. All fields are ``Nullable``.
 
     Readers of an open POJO see undecodable bytes instead of an error. ``declared`` has all types that
     each field may be declared as; empty if they are not known.

@@ -52,7 +52,7 @@ class KryoClass:
     Attributes:
         class_name: As ``Class.getName`` gives it.
         fields: Fields that are neither static nor transient, including those of superclasses.
-        is_final: Whether the class is final; an enum of constants without bodies is.
+        is_final: Whether the class is final; an enum is if its constants have no bodies.
         constants: The names of an enum's constants.
         is_pojo: Whether Flink treats it as a POJO; None if unknown.
         superclass: The POJO that a POJO extends.
@@ -74,7 +74,7 @@ class KryoClass:
 class NamedClass:
     """A class whose fields a serializer's snapshot names, but not their declared types.
 
-    ``fields`` has for each field all types that it may be declared as.
+    Each element of ``fields`` has all types that one field may be declared as.
     """
 
     class_name: str

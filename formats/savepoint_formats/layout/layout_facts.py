@@ -83,7 +83,7 @@ def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
 
 
 def with_named_classes(layouts: ValueT) -> ValueT:
-    """The layouts of a file, with the classes that serializers of the file name in each ``Kryo``."""
+    """Adds the classes that serializers of a file name to each ``Kryo`` in the file's layouts."""
     named = {
         named_class.class_name: named_class
         for layout in nodes_of(layouts, Pojo, single_values.Enum)
@@ -149,7 +149,7 @@ def has_open_values(layout: Layout) -> bool:
 def without_ttl(layout: Layout) -> Layout:
     """The layout as a reader sees it, without the times of the last access.
 
-    Times lie around a value, each element of a list, or each value of a map.
+    A time is stored with a value, each element of a list, or each value of a map.
     """
     match layout:
         case Ttl(value):

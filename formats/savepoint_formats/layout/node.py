@@ -10,7 +10,7 @@ NodeT = TypeVar("NodeT")
 
 @dataclass_transform(frozen_default=True)
 def node(cls: type[NodeT]) -> type[NodeT]:
-    """A frozen dataclass with slots; type checkers look through no other alias of it."""
+    """A frozen dataclass with slots; type checkers understand no other alias of it."""
     return dataclass(frozen=True, slots=True)(cls)
 
 

@@ -7,7 +7,7 @@ from savepoint_formats.layout.node import Layout, node
 
 @node
 class CaseClass(Layout):
-    """i32 arity, then as many of the fields; a negative arity is null.
+    """i32 arity, then that many fields; a negative arity is null.
 
     Data from before a field was added has a lower arity: missing fields are null. Null is the
     smallest i32 and ``padding`` zero bytes; in older releases it was -1.
@@ -32,7 +32,7 @@ class Coproduct(Layout):
 
 @node
 class OfScala(Layout):
-    """A value of a class of Scala, with other hash codes than in Java.
+    """A value of a Scala class, whose hash codes differ from Java's.
 
     With ``is_nullable``, the smallest i32 in the place of a count is null.
     """

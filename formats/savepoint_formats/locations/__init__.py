@@ -1,1 +1,1 @@
-"""Finds the files of a snapshot: on which file system they are, and which may be followed."""
+"""Finds the files of a snapshot, and decides which paths may be followed."""

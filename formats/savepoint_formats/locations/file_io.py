@@ -74,13 +74,13 @@ class SnapshotDirectory:
         Raises:
             SavepointNotFoundError: There is nothing.
             NotASavepointError: It is a file of another name.
-            UnreachableError: Its file system is not known, refuses, or does not answer.
+            UnreachableError: Its file system is unknown, refuses, or does not answer.
         """
         uri, rules = path.rstrip("/") or "/", rules or PathRules()
         metadata = OpenedFile((0, _FIRST_METADATA))
 
         def has_metadata(filesystem: fs.FileSystem, path: str) -> bool:
-            # In an object store, a directory is there if its file is.
+            # In S3, a directory exists if its ``_metadata`` does.
             if filesystem.type_name != "s3" or posixpath.basename(path) == METADATA_FILE:
                 return False
             return metadata.has_bytes(Location(filesystem, posixpath.join(path, METADATA_FILE)))
@@ -123,13 +123,13 @@ class SnapshotDirectory:
         size = opened.size_of(location)
         if size is None:
             raise SavepointNotFoundError(
-                f"{self.uri} has no {METADATA_FILE} file: it is no savepoint or checkpoint,"
-                " or one that did not complete"
+                f"{self.uri} has no {METADATA_FILE} file: it is not a savepoint or checkpoint,"
+                " or did not complete"
             )
         if size > MAX_METADATA_SIZE:
             raise NotASavepointError(
                 f"{self.metadata_path} has {size:,} bytes, and {MAX_METADATA_SIZE:,} are read at most:"
-                " Flink keeps all of it in memory, so this is damaged or not of Flink"
+                " Flink keeps all of it in memory, so the file is damaged or not Flink's"
             )
         file = StateFile(self.metadata_path, location=location, opened=opened)
         return file.read(0, MAX_METADATA_SIZE)
@@ -209,7 +209,7 @@ class SnapshotDirectory:
             return None
         size = opened.size_of(candidate)
         if size is None and folder.path not in self._folders:
-            # A savepoint that was moved has many files, and they were in few folders.
+            # A moved savepoint has many files from few folders.
             self._folders[folder.path] = folder.is_directory()
         return size
 
@@ -228,7 +228,7 @@ class SnapshotDirectory:
     def _allowed(self, path: str) -> Location | None:
         """Location of a file of another store, if the user allows that store.
 
-        A store that does not answer is an ``UnreachableError``, and is not asked again.
+        Raises ``UnreachableError`` if the store does not answer; then it is not asked again.
         """
         prefix_and_rest, store = self.rules.prefix_of(path), store_of(path)
         if prefix_and_rest is None or store == store_of(self.uri):
@@ -246,7 +246,7 @@ class SnapshotDirectory:
         return file if is_inside else None
 
     def _through(self, prefix: str, rest: str) -> Location:
-        """A file below an allowed prefix, which may have options of its store."""
+        """A file below an allowed prefix, which may contain options of its store."""
         if "?" not in prefix and scheme_of(prefix) == scheme_of(self.uri) == "s3":
             # The directory's file system carries the endpoint and the credentials.
             directory = Location(self.location.filesystem, path_in_store(prefix))
@@ -268,7 +268,7 @@ class SnapshotDirectory:
 
 
 def _first_range(start: int, size: int, head: int, tail: int) -> _Range:
-    """The range of a handle's bytes that is asked for first: all of them if they are few."""
+    """The range of a handle's bytes that is requested first: all of them if they are few."""
     if max(head, tail) <= 0 or size <= 0:
         return None
     if size <= max(tail, MAX_KEPT_SIZE):
@@ -280,7 +280,7 @@ def _first_range(start: int, size: int, head: int, tail: int) -> _Range:
 
 
 _STRICT = (
-    "strict paths follow nothing out of the savepoint's own directories, but where it is allowed"
+    "strict paths follow nothing out of the savepoint's own directories except into allowed ones"
     " (--allow-path, allow_paths)"
 )
 
@@ -289,6 +289,6 @@ def _elsewhere(path: str) -> str:
     scheme, host = store_of(path)
     prefix = posixpath.dirname(path_of(path)) if scheme == "file" else f"{scheme}://{host}"
     return (
-        "it lies on another store than the savepoint, and that is asked only if it is allowed"
+        "it is on another store than the savepoint, which is read only if you allow it"
         f" (--allow-path {prefix}, allow_paths)"
     )

@@ -20,7 +20,7 @@ from savepoint_formats.locations.stores import (
 if TYPE_CHECKING:
     from savepoint_formats.locations.stores import First
 
-# A path joins slashes; a local directory whose name ends with a colon can be given as text.
+# ``Path`` joins slashes; a local directory whose name ends with a colon can be given as text.
 _URI_IN_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
@@ -64,7 +64,7 @@ class Location:
 
 
 PathText: TypeAlias = str | os.PathLike[str]
-"""A local path, or a URI; a ``Path`` can be no URI."""
+"""A local path, or a URI; a ``Path`` can't be a URI."""
 
 
 def path_text(path: PathText) -> str:
@@ -100,5 +100,5 @@ def absolute(path: str) -> str:
 
 
 def is_local(path: str) -> bool:
-    """Whether it is a local path, which may be a relative one, and no URI."""
+    """Whether it is a local path, absolute or relative, rather than a URI."""
     return scheme_of(path) == "file" and not path.lower().startswith("file:")

@@ -2,7 +2,7 @@
 
 By default they are followed on the savepoint's own store, as Flink does: changelogs and prefixes
 of an object store lie outside of the savepoint's directory. A store is a scheme and a host, or a
-bucket. Another store is asked for nothing unless the user allows it.
+bucket. Nothing is requested from another store unless the user allows it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_own(file: Location, directory: Location) -> bool:
     """Whether a file lies in the directories of the snapshot whose ``_metadata`` is in ``directory``.
 
     A savepoint has its directory. A checkpoint is ``<job>/chk-<n>``, and shares ``<job>/shared``
-    and ``<job>/taskowned`` with others. Links count as their targets, or else a link in the
+    and ``<job>/taskowned`` with others. Links count as their targets. Otherwise a link in the
     directory would make any file of the machine the savepoint's own.
     """
     if not file.filesystem.equals(directory.filesystem):
@@ -51,7 +51,7 @@ def is_own(file: Location, directory: Location) -> bool:
 
 
 def _is_spread(path: str, own: str) -> bool:
-    """Whether an object is where Flink adds an entropy to the path of the checkpoint."""
+    """Whether an object's path is the checkpoint's, with the entropy that Flink adds."""
     directory, parts = own.split("/"), posixpath.dirname(path).split("/")
     return parts[0] == directory[0] and parts[-_SPREAD:] == directory[-_SPREAD:]
 
@@ -62,7 +62,7 @@ def is_below(path: str, directory: str) -> bool:
 
 
 def real_path(location: Location) -> str:
-    """A path without links and without ``..``; objects have neither, only names with dots."""
+    """A path without links and without ``..``; object stores have neither."""
     if location.is_local:
         # A damaged handle may have a NUL or half a character in its path: then nothing is there.
         with suppress(ValueError):
@@ -86,7 +86,7 @@ class PathRules:
         """Checks the user's arguments.
 
         Raises:
-            TypeError: ``allowed`` is one text, whose letters would be directories.
+            TypeError: ``allowed`` is a single text instead of a list.
             ValueError: A path is empty.
         """
         if isinstance(allowed, str | os.PathLike):

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 class OpenedFile:
     """A file that stays open in this process if it is in a store; another process opens it anew.
 
-    To open a file of a store is to ask for its size: a request, and a wait, before the first byte.
-    With boto3 an S3 store answers that, and sends the first wanted bytes, by one request.
-
-    ``first`` is the range that is wanted first, if it is known: S3 sends it with the size.
+    Opening a file of a store asks for its size: a request, and a wait, before the first byte. With
+    boto3, S3 returns the size and the first wanted bytes in one request. ``first`` is their range,
+    if it is known.
     """
 
     def __init__(self, first: tuple[int, int] | None = None) -> None:
@@ -36,7 +35,7 @@ class OpenedFile:
         self._file: pa.NativeFile | None = None
         self._object: StoredObject | None = None
         self.head: bytes | None = None
-        """The first bytes, if they are few: several readers want the header."""
+        """The first bytes, if they are few, because several readers want the header."""
         self.head_limit = 0
         """Size of the request for ``head``."""
 
@@ -117,8 +116,8 @@ class _Request:
 class ReadAhead:
     """Reads ranges (start, end) of a file in this order, by a function of start and end.
 
-    A request takes as long as some megabytes do. So the ranges are requested in few large ones. Memory
-    holds the requests that a read needs, and one more.
+    A request takes as long as some megabytes do. So ranges are combined into a few large requests.
+    Memory holds the requests that a read needs, and one more.
     """
 
     def __init__(
@@ -149,7 +148,7 @@ class ReadAhead:
             each.data.result()[max(start - each.start, 0) : end - each.start] for each in needed
         ]
         last = needed[-1]
-        # Few rows are there before half of a request is used up.
+        # A reader of few rows stops before half of a request is used up.
         if last is self._requests[-1] and 2 * end > last.start + last.end and self._waiting:
             self._begin_from(start)
         return data[0] if len(data) == 1 else b"".join(data)
@@ -185,7 +184,7 @@ class StateFile:
         size: Bytes of the range; None = to the end of the file.
         is_own: Whether it lies in one of the savepoint's own directories, or in an allowed one.
         problem: Why the path was not followed, if that is why there is no location.
-        declared_size: Bytes of the whole file in its handle; None if the handle has none.
+        declared_size: Size of the whole file by its handle; None if the handle has none.
         opened: Reads it.
         ahead: Reads it by large requests, before the bytes are needed.
     """
@@ -209,9 +208,9 @@ class StateFile:
         return self.location.path if self.location.is_local else None
 
     def length(self) -> int:
-        """The number of bytes that there must be; ``FormatError`` if the file has more.
+        """The expected number of bytes; ``FormatError`` if the file has more.
 
-        A file with fewer bytes is reported by the one who reads it.
+        Reads report a file that has fewer.
         """
         if self.data is not None:
             return len(self.data)
@@ -243,7 +242,7 @@ class StateFile:
     def read_ahead(self, ranges: Iterable[tuple[int, int]]) -> StateFile:
         """The file for a reader of these ranges (start, end) in this order.
 
-        A store is asked by large requests, and for the next bytes while some are decoded.
+        A store gets large requests, and sends the next bytes while some are decoded.
         """
         if self.location is None or self.location.is_local:
             return self

@@ -34,7 +34,7 @@ MAX_KEPT_SIZE = 64 << 10
 MAX_KEPT_IN_ALL = 64 << 20
 """Bytes of all objects that keep more than that, such as the indexes at the ends of tables."""
 
-# The client repeats requests, but not the reading of an answer.
+# The client repeats failed requests, but doesn't read an answer again.
 _TRIES = 3
 
 

@@ -4,8 +4,8 @@ Libraries of object stores try again for minutes, some for a quarter of an hour,
 that there is no network. Azure's library ends the process if it has no credentials and opens a file;
 if it is asked about a file, it raises. So a file system is used only after it has answered.
 
-Requests to S3 that pyarrow can't make need boto3, an extra (``pip install '.[s3]'``). It gets the settings of pyarrow's file system, and finds
-credentials in the same places.
+Requests to S3 that pyarrow can't make need boto3, an extra (``pip install '.[s3]'``). It gets the
+settings of pyarrow's file system, and finds credentials in the same places.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def remote_file_system(uri: str, first: First | None = None) -> tuple[fs.FileSys
     """The file system of a URI that is not local, and the path in it.
 
     A store that has not answered yet is asked by ``first``; if that finds nothing, by the path.
-    Raises ``UnreachableError`` if the store is not known, refuses, or does not answer in time.
+    Raises ``UnreachableError`` if the store is unknown, refuses, or does not answer in time.
     """
     base, path = _parts(uri)
     if base not in _answered:
@@ -122,7 +122,7 @@ def reading_errors(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException, UnicodeEncodeError) as error:
-        # HDFS writes a page.
+        # A message of HDFS fills a page.
         reason = str(error).partition("\n")[0]
         raise UnreachableError(f"{path} can't be read: {reason}") from error
 

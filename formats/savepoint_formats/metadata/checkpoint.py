@@ -302,7 +302,7 @@ class CheckpointMetadata:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``NotASavepointError`` for other files, ``UnsupportedVersionError``."""
+        """Raises ``NotASavepointError`` for other files, or ``UnsupportedVersionError``."""
         version = _read_envelope(view)
         checkpoint_id = view.read_long()
         if checkpoint_id < 0:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointProperties:
-    """Kind and format of a snapshot, and the Java stream that says them.
+    """Kind and format of a snapshot, and the Java stream that holds them.
 
     ``kind`` is ``Savepoint``, ``Checkpoint``... or empty; ``format_type`` is ``CANONICAL`` or ``NATIVE``
     for a savepoint, otherwise empty.

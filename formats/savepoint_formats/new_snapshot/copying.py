@@ -1,9 +1,9 @@
 """Copies operators with their files into a new snapshot.
 
 Each file must be of the kind that its handle says, because a savepoint could name any file of the
-machine. Copies become relative files, even of absolute paths, files that checkpoints share, and
-ranges of merged files. So the new directory is complete and can be moved. A file that several
-handles refer to is copied once.
+machine. Copies are relative files, even if originals have absolute paths, belong to several
+checkpoints, or are ranges of merged files. So the new directory is complete and can be moved. A
+file that several handles refer to is copied once.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class CopyPlan:
 def copied(
     operator: OperatorState, source: SnapshotDirectory, target: NewSnapshot
 ) -> OperatorState:
-    """Copies the files of one operator; errors as of ``CopyPlan.of``, before anything is written."""
+    """Copies the files of one operator; before that, raises the errors of ``CopyPlan.of``."""
     (copy,) = CopyPlan.of([operator], source).write(target)
     return copy
 

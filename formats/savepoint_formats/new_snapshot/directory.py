@@ -1,16 +1,14 @@
 """The directory of a snapshot that is being written.
 
-Data files are written first, each under a unique name. ``_metadata`` comes last, as a single step. So
-a directory with ``_metadata`` is complete, whenever the writer dies. A savepoint that is replaced
-stays complete until the new one is.
+Data files come first, each under a unique name, and ``_metadata`` last, in a single step. So a
+directory with ``_metadata`` is always complete, even if a write to it dies.
 
-If several writes go to one directory, one completes: each checks in its turn that ``_metadata`` has
-not changed since its beginning. Once it has written its own ``_metadata``, files of other writes can't
-belong to a savepoint any more; those of dead writes are removed.
+Of several writes to one directory, one completes: each checks in its turn that ``_metadata`` is
+unchanged since it began. Then files of other writes are in no savepoint; those of dead ones go.
 
-A task may outlive its write: Spark does not wait for all attempts. So a task that completes a file
-looks for its write's sign of life, and removes the file if there is none. The write takes its sign
-down first, and then removes files that it does not need.
+A task may outlive its write because Spark does not wait for all attempts. So a task that completes
+a file removes it if its write has no sign of life. A write removes spare files after it took down
+its sign.
 """
 
 from __future__ import annotations
@@ -83,7 +81,7 @@ class NewSnapshot:
         uri: The path as the user wrote it.
         location: The directory.
         replaced: Identifies the ``_metadata`` that is replaced; None if there is none.
-        write_id: Only in the names of this write's files.
+        write_id: Appears in the names of this write's files, and only there.
         is_begun: Whether the write has a sign of life, without which it makes no files.
     """
 
@@ -131,7 +129,7 @@ class NewSnapshot:
             if claim is not None:
                 what, way_out = f"of a write {claim}", "or name another directory"
         elif remains and mode is WriteMode.ERROR:
-            name, what = min(remains), "what a write that did not complete has left"
+            name, what = min(remains), "left over from a write that did not complete"
             way_out = "overwrite it, or name another directory"
         else:
             return
@@ -322,7 +320,7 @@ class NewSnapshot:
         return frozenset(paths & present.keys())
 
     def _remove(self, paths: Iterable[str]) -> None:
-        """Removes files; one that can't be removed does not keep the others."""
+        """Removes files; if one can't be removed, the next ones still are."""
         errors: list[OSError] = []
         for path in paths:
             try:

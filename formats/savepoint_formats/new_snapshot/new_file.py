@@ -31,7 +31,7 @@ _CHUNK_SIZE = 8 << 20
 def renames_files(filesystem: fs.FileSystem) -> bool:
     """Whether a file system has directories, and renames a file as a single step.
 
-    The others are object stores. There a copy by the store appears as a whole.
+    Other file systems are object stores, where a copy by the store appears as a whole.
     """
     return filesystem.type_name in ("local", "hdfs")
 
@@ -67,7 +67,7 @@ def sync_directories(path: str) -> None:
 
 def begin_writing(file: int, start: int, size: int) -> None:
     """Makes the system start writing a range of a file to disk, and does not wait."""
-    # The system writes ranges that nobody needs in memory. Not every system has this call.
+    # Linux writes ranges that aren't needed in memory. Not every system has this call.
     with suppress(AttributeError, OSError):
         os.posix_fadvise(file, start, size, os.POSIX_FADV_DONTNEED)
 

@@ -8,7 +8,7 @@ The age of a sign is measured by the clock of the store, from the newest file of
 that has no files there yet uses its own clock too. Otherwise no write could ever take over a directory
 in which nothing happens any more.
 
-An error here does no harm to a savepoint: a write that removes files of another one has completed a
+A wrong guess does no harm to a savepoint: a write that removes files of another one has completed a
 savepoint, or removes the file that would become the other's ``_metadata``.
 """
 
@@ -140,7 +140,7 @@ def locked(path: str) -> Iterator[None]:
     """Makes a local file if there is none, and locks it; the lock ends with the process."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        # Without locks, other writes take this one for a living one.
+        # Without locks, other writes assume that this one is alive.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -176,7 +176,7 @@ def _renewed(filesystem: fs.FileSystem, path: str) -> Iterator[None]:
 
     def renew() -> None:
         while not is_over.wait(_RENEWED_EVERY):
-            # The next attempt may succeed; if none does, the savepoint comes to no harm.
+            # The next attempt may succeed; if none does, the savepoint is not harmed.
             with suppress(OSError):
                 write()
 

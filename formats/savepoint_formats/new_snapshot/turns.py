@@ -3,10 +3,10 @@
 On a local disk the kernel locks the directory, and unlocks it if the process dies.
 
 Elsewhere a write raises a flag, which is a small file in the directory, and looks for flags of
-other writes. It continues when no other flag is up. If two are up, the one of the smaller id stays
-up and waits, while the other is taken down until the first is done. This is the one-bit algorithm
-of Burns and Lynch. It needs no clock, but a store with immediately consistent files and listings,
-such as S3, Google Cloud Storage and Azure.
+other writes. It continues when no other flag is up. If two are up, the one with the smaller id
+stays up and waits, while the other is taken down until the first is done. This is the one-bit
+algorithm of Burns and Lynch. It needs no clock, but a store with immediately consistent files and
+listings, such as S3, Google Cloud Storage and Azure.
 
 A write that dies leaves its flag up. Another write that finds this flag without a claim
 (``signs_of_life``) first removes the file that would become the ``_metadata`` of the dead write, then

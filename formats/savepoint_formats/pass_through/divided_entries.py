@@ -1,4 +1,4 @@
-"""Entries of keyed state, divided by keys: entries of some keys are taken, the rest is copied.
+"""Divides entries of keyed state: takes those of some keys, and copies the rest.
 
 Only the key of an entry is decoded. Keys are compared as ``Encoder`` writes them because a
 serializer may have stored one key in several ways.
@@ -40,12 +40,12 @@ class KeyChoice(Protocol):
     def chosen(
         self, state_chunks: Iterable[StateChunk], kryo: KryoDialect | None
     ) -> Iterator[StateChunk]:
-        """The entries of the taken keys; errors as of ``encoded_keys``."""
+        """The entries of the taken keys; raises the errors of ``encoded_keys``."""
 
 
 @dataclass(frozen=True, eq=False)
 class ListedKeys:
-    """Takes the keys of a list, encoded and each once; if ``is_excluded``, all others."""
+    """Takes the distinct, encoded keys of a list, or if ``is_excluded`` all other keys."""
 
     keys: pa.LargeBinaryArray
     is_excluded: bool = False
@@ -64,8 +64,8 @@ class ListedKeys:
 class SampledKeys:
     """Takes the keys whose hash is below a limit: a fraction of them, or some per key group.
 
-    A hash follows from the value of a key. So operators with equal keys take the same ones, even if
-    one has INT and another LONG, or one a text and another a row of SQL with only this text.
+    A hash depends only on the value of a key. So operators with equal keys take the same ones, even
+    if one has INT and another LONG, or one a text and another a row of SQL with only this text.
 
     Attributes:
         limit: The limit, for all key groups that are not in ``limits``.
@@ -116,7 +116,7 @@ def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeB
 
 
 def decoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.Array:
-    """The keys of stored entries; errors as of ``encoded_keys``."""
+    """The keys of stored entries; raises the errors of ``encoded_keys``."""
     data, entries = ranges_in(state_chunk.entries.keys)
     chunk = Chunk(data, "stored keys")
     keys = KeyPlaces.of(state_chunk.state, kryo).keys(chunk, entries)

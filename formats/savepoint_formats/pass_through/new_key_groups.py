@@ -72,7 +72,7 @@ class NewKeyGroups:
         return key_groups_of(hashes, self._after)
 
     def expected(self, state_chunk: StateChunk) -> KeyGroups:
-        """The right key group of each entry in its own savepoint; errors as of ``of``."""
+        """The right key group of each entry in its own savepoint; raises the errors of ``of``."""
         with within(f"state {state_chunk.state.name!r}"):
             return key_groups_of(self._hashed_chunk(state_chunk)[2], self._before)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:
-    """The column of stored values; errors as of ``decode``."""
+    """The column of stored values; raises the errors of ``decode``."""
     held, ranges = ranges_in(data)
     chunk = Chunk(held, "stored values")
     return decode(program(layout, kryo), chunk, ranges.starts, ranges.ends)
@@ -58,7 +58,7 @@ class RecodedStates:
     moves_keys: bool = False
 
     def entries(self, chunk: StateChunk) -> StoredEntries:
-        """Encodes entries again if needed; errors as of ``recoded``.
+        """Encodes entries again if needed; raises the errors of ``recoded``.
 
         Raises ``SchemaChangeError`` if an old name of a class can't be changed.
         """

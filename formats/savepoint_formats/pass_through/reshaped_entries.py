@@ -44,7 +44,7 @@ class ReshapedStates:
     moves_keys: bool = False
 
     def gathered(self, state_chunks: Iterator[StateChunk]) -> Iterator[StateChunk]:
-        """The state_chunks; entries that become equal are one, with the sum of their numbers."""
+        """The chunks; entries that become equal are merged, and their numbers added up."""
         waiting: dict[str, list[StateChunk]] = {}
         for state_chunk in state_chunks:
             state = self.states.get(state_chunk.state.name)
@@ -55,7 +55,7 @@ class ReshapedStates:
         yield from map(self._merged, waiting.values())
 
     def entries(self, state_chunk: StateChunk) -> StoredEntries:
-        """The new entries, one for each.
+        """The new entries, one per old entry.
 
         Raises ``SchemaChangeError`` if a value doesn't fit the new type of its column.
         """
@@ -81,7 +81,7 @@ class ReshapedStates:
         return _encoded(decoded(keys, old, self.kryo), new, change)
 
     def _merged(self, state_chunks: list[StateChunk]) -> StateChunk:
-        """The entries of a state, those with equal new keys as one."""
+        """The entries of a state; those with equal new keys become one."""
         whole = StateChunk.joined(state_chunks)
         keys, values = whole.entries.keys, whole.entries.values
         change = self.states[whole.state.name]

@@ -199,8 +199,8 @@ class AggregateCalls:
     def of(cls, node: PlanNode, row: Row | None, origins: Sequence[Hashable] = ()) -> Self:
         """The calls of a node that reads these rows; none for nodes that don't aggregate.
 
-        ``origins`` has the origins of the calls; without them, calls have their numbers. Calls of a
-        node behind a local aggregation name the rows in front of it, of which ``row`` may be the
+        ``origins`` has the origins of the calls; without them, calls have their numbers. Behind a
+        local aggregation, calls name columns of the rows in front of it; ``row`` may have these
         columns.
         """
         given, offset = _calls(node, row)
@@ -231,9 +231,9 @@ class AggregateCalls:
         return cls(tuple(calls), _may_count_rows(node))
 
     def accumulators(self, count: int | None = None) -> tuple[AccumulatorColumn, ...] | None:
-        """The columns of a row of accumulators with so many fields; None if they don't fit.
+        """The columns of a row of accumulators with ``count`` fields; None if they don't fit.
 
-        Without a number of fields, rows are counted if the node says that they are.
+        Without ``count``, the node says whether the row has the number of rows.
         """
         columns = [column for call in self.calls for column in call.columns]
         distinct = [

@@ -57,7 +57,7 @@ class ReshapedState:
 
     Attributes:
         info: Its new header entry, still with its old name.
-        old: The state as it is stored, with names of fields that no other row of it has.
+        old: The state as it is stored; each row has names of fields that are unique in the state.
         new: The state as it will be.
         sources: New name of a field of a row -> its old name, or None if it is new.
         initial: Values of new fields that don't begin with null.
@@ -339,7 +339,7 @@ class _Reshaping:
 
 
 def _row_in(layout: Layout) -> BinaryRow | None:
-    """The row that a layout is, or has around it only lists, flags, times and numbers."""
+    """The outermost row in a layout."""
     return next(nodes_of(layout, BinaryRow), None)
 
 
@@ -347,7 +347,7 @@ def _with_rows(
     snapshot: TypeSerializerSnapshot,
     change: Callable[[TypeSerializerSnapshot], TypeSerializerSnapshot],
 ) -> TypeSerializerSnapshot:
-    """A serializer with its rows changed, whatever is around them."""
+    """A serializer with its rows changed, however deep they are."""
     if snapshot.class_name == _ROW:
         return change(snapshot)
     return with_nested(snapshot, lambda inside: _with_rows(inside, change))

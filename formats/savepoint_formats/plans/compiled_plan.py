@@ -11,7 +11,7 @@
 | nodes[].state      | list of its states: ``index``, ``name``, ``ttl``                              |
 | edges              | list of ``source`` and ``target``, both ids; inputs of a node are in order    |
 
-An operator's uid is made of the node and of a name per operator of the node, by the option
+An operator's uid consists of its node and its name in the node, in the form of the option
 ``table.exec.uid.format``; Flink 1.16 and newer write ``<id>_<type>_<version>_<transformation>``, or
 ``<id>_<transformation>``.
 

@@ -213,7 +213,7 @@ def _with_origins(row: Row | None, rows: Rows) -> Row | None:
 
 
 def takes_rows_back(row_set: Hashable) -> bool:
-    """Whether an operator that rows come from takes rows back; of a source the plan doesn't tell."""
+    """Whether an operator that rows come from takes rows back; unknown for sources."""
     match row_set:
         case (str() as kind, *_) if kind in _UPDATING:
             return True

@@ -61,7 +61,7 @@ class NodeRows:
         return replace(state, key=key, stored=stored)
 
     def finds_whole_rows(self, number: int) -> bool:
-        """Whether rows of an input that are taken back are found by all their columns: they have no unique key."""
+        """Whether rows to take back are found by all columns because an input has no unique key."""
         side = ("left", "right")[min(number, 1)]
         match self.node.kind:
             case "join":
@@ -76,7 +76,7 @@ class NodeRows:
         return state in _KINDS.get(self.node.kind, _NO_KIND).states
 
     def row_of(self, state: str, count: int, *, is_map_key: bool = False) -> Row | None:
-        """Columns of a row with so many fields in a state; of a key of a map whose values are rows."""
+        """Columns of a row with ``count`` fields in a state, or in the keys of a map of rows."""
         known = _KINDS.get(self.node.kind, _NO_KIND).states.get(state)
         row_of = None if known is None else known.map_key if is_map_key else known.value
         return None if row_of is None else row_of(self, count)
@@ -119,7 +119,7 @@ class NodeRows:
 
 
 RowOf = Callable[[NodeRows, int], Row | None]
-"""The columns of a row with so many fields."""
+"""The columns of a row with a given number of fields."""
 
 
 def _input(number: int = 0) -> RowOf:
@@ -172,7 +172,8 @@ class StateRows:
     Attributes:
         meaning: What the state is for.
         value: Rows of values, also of elements of lists.
-        map_key: Rows that are keys of a map whose values are rows; keys of other maps are as values.
+        map_key: Rows that are keys of a map whose values are rows; keys of other maps are like
+            ``value``.
         index: Number of the state in the node, by which the plan tells its TTL.
         second: Name of the number or flag that Flink keeps beside a row.
     """
@@ -333,7 +334,7 @@ def _fits(row: Row, stored: BinaryRow) -> bool:
 
 
 def _names(row: Row) -> tuple[str, ...]:
-    """Names of columns; a column that comes again, such as a key, has its number behind its name."""
+    """Names of columns; a repeated column, such as a key, has its number behind its name."""
     names: list[str] = []
     for number, column in enumerate(row):
         names.append(f"{column.name}_{number}" if column.name in names else column.name)

@@ -239,7 +239,7 @@ def _rebuilding(before: _Stateful, after: _Stateful) -> Iterator[str]:
     else:
         yield from _unfillable(before, after)
     if _unique_keys(before) != _unique_keys(after):
-        yield "the unique keys of its inputs are others"
+        yield "the unique keys of its inputs changed"
     yield from _changed_types(before, after)
 
 
@@ -348,7 +348,7 @@ def _reshaping(before: _Stateful, after: _Stateful) -> Iterator[str]:
     if _table(old) is not None and not after.keeps_rows:
         return
     if keys(old, before.inputs) != keys(new, after.inputs):
-        yield "its key has its columns in another order: key groups anew"
+        yield "the columns of its key are in another order: new key groups"
     if _ttls(old) != _ttls(new):
         yield f"values live {_ttls(new) or 'forever'}, before {_ttls(old) or 'forever'}"
     if "aggCalls" in new.spec:

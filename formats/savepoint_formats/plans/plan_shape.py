@@ -52,7 +52,7 @@ _TEXTS = {"outputType", "localAggInputRowType"}
 
 
 def misshapen(node: Mapping[str, Any]) -> str | None:
-    """The first place of a node that has another shape than Flink writes; None if there is none."""
+    """The first place of a node whose shape is not Flink's; None if there is none."""
     if _is_deep(node):
         return f"values more than {_DEEPEST} deep"
     for name, shape in _NODE.items():

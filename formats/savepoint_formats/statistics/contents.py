@@ -1,6 +1,6 @@
 """Counts nulls, sizes and last accesses of a state's values.
 
-Nothing is known of values that cannot be decoded, but for the times in front of them.
+If a value cannot be decoded, only the time in front of it is known.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Contents:
 class ContentsReader:
     """Counts the values of a state.
 
-    Values last accessed at ``expires``, in ms since the epoch, or before have expired.
+    Values last accessed at or before ``expires``, in ms since the epoch, have expired.
     """
 
     def __init__(self, state: State, kryo: KryoDialect | None, expires: int | None) -> None:

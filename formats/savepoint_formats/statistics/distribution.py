@@ -45,7 +45,7 @@ _MOST_BUCKETS = 1 << 14
 class Distribution:
     """A summary of numbers: bytes, or lengths of collections.
 
-    A quantile is the smallest number that at least that fraction does not exceed. It is exact.
+    A quantile is exact: the smallest number that at least that fraction of numbers does not exceed.
     """
 
     total: int
@@ -62,7 +62,7 @@ def _nothing() -> Longs:
 
 @dataclass(slots=True)
 class SizeCounts:
-    """How often each size occurs: few numbers, because n sizes have more than n² / 2 bytes."""
+    """How often each size occurs; it stays small because n sizes need n² / 2 bytes or so."""
 
     sizes: Longs = field(default_factory=_nothing)
     counts: Longs = field(default_factory=_nothing)

@@ -1,8 +1,8 @@
 """Weighs keyed state of an operator, some key groups at a time.
 
-An entry weighs the bytes of its key and value in canonical files, whatever the format, without the key
-group in front. Keys are distinguished by a hash of 128 bits. Memory has the keys of the key groups, and
-some numbers per entry.
+An entry weighs the bytes of its key and value in canonical files, whatever its own format, without
+the key group in front. Keys are distinguished by a hash of 128 bits. Memory holds the keys of these
+key groups, and some numbers per entry.
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ class LargeKey:
 class KeyedCounts:
     """Counts of the keyed state of an operator.
 
-    ``keys``, ``entries`` and ``sizes`` have a number per key group. ``problems`` maps states to why
-    their keys are not known; these are not counted. ``at`` is the time by which timers are overdue, in ms since the epoch; ``ttl_ms`` is
-    the time to live by state. ``largest`` has the ``top`` keys with most bytes, largest first.
+    ``keys``, ``entries`` and ``sizes`` have a number per key group. ``problems`` maps states that
+    are not counted to the reason why their keys are unknown. ``at`` is the time by which timers are
+    overdue, in ms since the epoch; ``ttl_ms`` is the time to live by state. ``largest`` has the
+    ``top`` keys with most bytes, largest first.
     """
 
     def __init__(

@@ -98,7 +98,7 @@ class WeighedOperator:
         return counts
 
     def other(self, table: Table) -> StateCounts:
-        """Counts the only state of a table that is no keyed state.
+        """Counts the only state of a table without keyed state.
 
         Raises:
             StateFileNotFoundError: A file is gone.

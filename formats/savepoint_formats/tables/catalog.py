@@ -144,8 +144,8 @@ class OperatorCatalog:
     ) -> OperatorCatalog:
         """Reads little more than the headers of the operator's state files.
 
-        ``key`` is the layout of keys for changelogs, used if no file and no timer tells it. ``names``
-        are names of fields that no file tells.
+        ``key`` is the layout of keys for changelogs, used if no file and no timer tells it.
+        ``names`` has names of fields that files don't have.
         """
         ask_for_headers(directory, operator.subtasks)
         reader = _CatalogReader(directory, kryo, {}, [], set(), given_key=key)

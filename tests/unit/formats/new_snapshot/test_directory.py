@@ -285,7 +285,7 @@ class TestWhereSomethingLies:
         self, out: Path
     ) -> None:
         left = file_of(NewSnapshot.at(str(out)), b"left")
-        with pytest.raises(NotASavepointError, match="did not complete has left; overwrite it"):
+        with pytest.raises(NotASavepointError, match="did not complete; overwrite it"):
             NewSnapshot.at(str(out))
         write(str(out), b"new", mode="overwrite")
         assert read(str(out)) == [b"new"]
