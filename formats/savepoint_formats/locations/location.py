@@ -48,19 +48,26 @@ class Location:
 
     def file_size(self) -> int | None:
         """The size in bytes of the file that is there; None if there is none."""
-        info = self._info()
+        info = self.info()
         return int(info.size) if info.type == fs.FileType.File else None
 
     def is_directory(self) -> bool:
         """Whether a directory is there; on an object store, whether something is below it."""
-        return bool(self._info().type == fs.FileType.Directory)
+        return bool(self.info().type == fs.FileType.Directory)
 
-    def _info(self) -> fs.FileInfo:
+    def info(self) -> fs.FileInfo:
+        """Type, size and time of the file or directory that is there."""
         if "\0" in self.path:
             # No file has such a path; it comes from a damaged handle.
             return fs.FileInfo(self.path, fs.FileType.NotFound)
         with reading_errors(self.path):
             return self.filesystem.get_file_info(self.path)
+
+    def infos(self) -> list[fs.FileInfo]:
+        """Files and directories in the directory that is there; none if there is none."""
+        with reading_errors(self.path):
+            selector = fs.FileSelector(self.path, allow_not_found=True)
+            return list(self.filesystem.get_file_info(selector))
 
 
 PathText: TypeAlias = str | os.PathLike[str]

@@ -62,8 +62,7 @@ def whole_file(path: str, *, is_overwritten: bool) -> Iterator[pa.NativeFile]:
 
 def expect_free(path: str, *, is_overwritten: bool) -> None:
     """Raises ``TableFileError`` if something exists at the path that may not be replaced."""
-    location = Location.of(path)
-    file_type = location.filesystem.get_file_info(location.path).type
+    file_type = Location.of(path).info().type
     if file_type == fs.FileType.Directory:
         raise TableFileError(f"{path} is a directory; name a file to write to")
     if file_type != fs.FileType.NotFound and not is_overwritten:

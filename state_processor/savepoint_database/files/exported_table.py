@@ -14,7 +14,7 @@ from savepoint_database.files.table_targets import TableTarget, write_to_target
 from savepoint_database.files.text_files import without_formulas
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_formats.errors import TableFileError
-from savepoint_formats.locations.location import Location, path_text
+from savepoint_formats.locations.location import path_text
 from savepoint_formats.new_snapshot.whole_file import expect_free, whole_file
 from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 
@@ -133,7 +133,7 @@ def write_table_file(
             FORMATS[table_format].write(file, schema, _tables(schema, batches))
         except pa.ArrowException as error:
             raise TableFileError(f"{path} can't be written as {table_format}: {error}") from error
-    return int(Location.of(path).file_size() or 0)
+        return int(file.tell())
 
 
 def _tables(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -199,15 +199,14 @@ class TableFiles:
 
 def _files(location: Location) -> list[str]:
     """The file, or the files in the directory that are not hidden (as Spark's markers are)."""
-    info = location.filesystem.get_file_info(location.path)
+    info = location.info()
     if info.type == fs.FileType.File:
         return [location.path]
     if info.type != fs.FileType.Directory:
         return []
-    infos = location.filesystem.get_file_info(fs.FileSelector(location.path))
     return sorted(
         info.path
-        for info in infos
+        for info in location.infos()
         if info.type == fs.FileType.File
         and not posixpath.basename(info.path).startswith(("_", "."))
     )

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
-from pyarrow import fs, parquet
+from pyarrow import parquet
 
 from savepoint_database.files.target_schema import (
     COMMENT,
@@ -193,9 +193,7 @@ def write_delta(table: NewTable, rows: Tables) -> int:
 
 def _expect_empty(table: NewTable, location: Location) -> None:
     """Raises ``TableFileError`` if something other than a Delta table is there."""
-    filesystem, path = location.filesystem, location.path
-    is_file = filesystem.get_file_info(path).type == fs.FileType.File
-    if is_file or filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+    if location.file_size() is not None or location.infos():
         raise TableFileError(
             f"{table.place} exists, and is not a Delta table; name another directory"
         )

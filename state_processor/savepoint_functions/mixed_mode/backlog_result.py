@@ -202,9 +202,7 @@ class BacklogFiles:
 
 
 def _runs(directory: str) -> Iterator[str]:
-    location = Location.of(directory)
-    selector = fs.FileSelector(location.path, allow_not_found=True)
-    for info in location.filesystem.get_file_info(selector):
+    for info in Location.of(directory).infos():
         if info.type == fs.FileType.Directory and _OF_A_RUN.fullmatch(info.base_name):
             yield f"{directory.rstrip('/')}/{info.base_name}"
 

@@ -6,8 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from pyarrow import fs
-
 from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.whole_file import whole_file
@@ -38,12 +36,8 @@ class CommittedBatch:
     def last_of(cls, checkpoint: str) -> Self | None:
         """The last committed batch of a Spark checkpoint; None if there is none yet."""
         location = Location.of(checkpoint)
-        selector = fs.FileSelector(f"{location.path}/commits", allow_not_found=True)
-        numbers = [
-            int(info.base_name)
-            for info in location.filesystem.get_file_info(selector)
-            if info.base_name.isdecimal()
-        ]
+        commits = Location(location.filesystem, f"{location.path}/commits")
+        numbers = [int(info.base_name) for info in commits.infos() if info.base_name.isdecimal()]
         return cls._read(location, max(numbers)) if numbers else None
 
     @classmethod

@@ -8,7 +8,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
-from pyarrow import fs
 from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
@@ -85,7 +84,7 @@ class StreamClock:
 
     def _remove_all_but(self, name: str) -> None:
         location = Location.of(self._savepoints)
-        for info in location.filesystem.get_file_info(fs.FileSelector(location.path)):
+        for info in location.infos():
             if info.base_name != name:
                 location.filesystem.delete_dir(info.path)
 
