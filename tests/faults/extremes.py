@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +30,7 @@ from rocksdict import (
     Rdict,
     SstFileWriter,
 )
-from support.hand_made import LONG, encoded, header, i32, list_of, meta_info
+from support.hand_made import LONG, STRING, encoded, header, i32, list_of, meta_info
 from support.rocksdb_databases import files_of, table_options
 from support.sample_rows import SAMPLES
 
@@ -123,9 +125,8 @@ def _many_operators(folder: Path) -> None:
     )
 
 
-def _many_states(folder: Path) -> None:
-    """2,000 states of ten keys each."""
-    count = 2000
+def _many_states(count: int, folder: Path) -> None:
+    """States of ten keys each."""
     head = header(*(meta_info(f"s{number}", "VALUE", LONG) for number in range(count)))
     keys = _by_group([f"key-{number}" for number in range(10)])
     sections = {
@@ -153,9 +154,9 @@ def _by_group(keys: Iterable[str], max_parallelism: int = _MAX_PARALLELISM) -> d
     return dict(sorted(groups.items()))
 
 
-def _many_files(folder: Path) -> None:
-    """A file for each of 1,024 subtasks, and a key in each key group or so."""
-    subtasks, head = 1024, header(meta_info("s", "VALUE", LONG))
+def _many_files(subtasks: int, folder: Path) -> None:
+    """A file for each subtask, and a key in each key group or so."""
+    head = header(meta_info("s", "VALUE", LONG))
     keys = _by_group((f"key-{number}" for number in range(20_000)), subtasks)
     records = []
     for index in range(subtasks):
@@ -164,14 +165,14 @@ def _many_files(folder: Path) -> None:
         entries = [_entry(prefix, key, bytes(8), is_last=key is own[-1]) for key in own]
         sections = {index: [b"\0\0", *entries, b"\xff\xff"]} if own else {}
         groups = KeyGroupRange(index, index)
-        records.append(_file(folder, f"f-{index:04}", head, sections, groups, index=index))
+        records.append(_file(folder, f"f-{index:05}", head, sections, groups, index=index))
     _write(folder, _operator("a", records, subtasks))
 
 
-def _large_keys(folder: Path) -> None:
-    """200 keys of 1 MB each."""
+def _large_keys(count: int, size: int, folder: Path) -> None:
+    """Keys of so many bytes each."""
     head = header(meta_info("s", "VALUE", LONG))
-    keys = _by_group(f"{number:07}" + "k" * 999_993 for number in range(200))
+    keys = _by_group(f"{number:07}" + "k" * (size - 7) for number in range(count))
     sections = {
         group: [b"\0\0"]
         + [_entry(bytes([group]), key, bytes(8), is_last=key is own[-1]) for key in own]
@@ -182,16 +183,28 @@ def _large_keys(folder: Path) -> None:
     _write(folder, _operator("a", [_file(folder, "f", head, sections, groups)], _MAX_PARALLELISM))
 
 
-def _long_list(folder: Path) -> None:
-    """A list of 10 M longs, of one key."""
-    count, key = 10_000_000, "key"
+def _long_list(count: int, folder: Path) -> None:
+    """A list of longs, of one key."""
     elements = np.zeros(count, [("value", ">i8"), ("comma", "u1")])
     elements["value"], elements["comma"] = np.arange(count), ord(",")
+    _one_value(folder, meta_info("s", "LIST", list_of(LONG)), elements.tobytes()[:-1])
+
+
+def _long_text(size: int, folder: Path) -> None:
+    """A text of so many letters, of one key."""
+    view = DataOutputView()
+    view.write_varint(size + 1)
+    _one_value(folder, meta_info("s", "VALUE", STRING), view.to_bytes(), b"x" * size)
+
+
+def _one_value(folder: Path, state: bytes, *value: bytes) -> None:
+    """Writes a value of one key."""
+    key = "key"
     ((group, _),) = _by_group([key]).items()
-    entry = _entry(bytes([group]), key, elements.tobytes()[:-1], is_last=True)
-    head = header(meta_info("s", "LIST", list_of(LONG)))
+    entry = _entry(bytes([group]), key, b"", is_last=True)[: -len(i32(0))]
+    section = [b"\0\0", entry, i32(sum(map(len, value))), *value, b"\xff\xff"]
     groups = KeyGroupRange(0, _MAX_PARALLELISM - 1)
-    subtask = _file(folder, "f", head, {group: [b"\0\0", entry, b"\xff\xff"]}, groups)
+    subtask = _file(folder, "f", header(state), {group: section}, groups)
     _write(folder, _operator("a", [subtask], _MAX_PARALLELISM))
 
 
@@ -277,28 +290,27 @@ def _heap_section(group: int, keys: NDArray[np.int64]) -> Iterator[bytes]:
 
 def _cases(keys: int) -> dict[str, Case]:
     millions = f"{keys / 1e6:g} M keys"
+    large = ("verify", "stats", "diff", "show")
     return {
-        "100,000 operators": Case(
-            _many_operators, ("describe", "list", "verify", "stats", "doctor", "diff", "copy")
-        ),
-        "2,000 states": Case(
-            _many_states, ("describe", "list", "verify", "stats", "doctor", "diff", "copy")
-        ),
-        "1,024 files": Case(
-            _many_files, ("describe", "verify", "stats", "doctor", "diff", "files", "copy")
-        ),
-        "200 keys of 1 MB": Case(_large_keys, ("verify", "stats", "diff", "show")),
-        "list of 10 M": Case(_long_list, ("verify", "stats", "diff")),
+        "100,000 operators": Case(_many_operators, (*_READS, "list", "copy")),
+        "2,000 states": Case(partial(_many_states, 2000), (*_READS, "list", "copy")),
+        "20,000 states": Case(partial(_many_states, 20_000)),
+        "1,024 files": Case(partial(_many_files, 1024), (*_READS, "files", "copy")),
+        "32,768 files": Case(partial(_many_files, 32_768), (*_READS, "files", "copy")),
+        "200 keys of 1 MB": Case(partial(_large_keys, 200, 1_000_000), large),
+        "key of 100 MB": Case(partial(_large_keys, 1, 100_000_000), large),
+        "list of 10 M": Case(partial(_long_list, 10_000_000), large),
+        "list of 100 M": Case(partial(_long_list, 100_000_000), ("verify", "stats")),
+        "text of 1 GB": Case(partial(_long_text, 1_000_000_000), large),
+        "text of 2 GB": Case(partial(_long_text, 2_000_000_000), large),
         f"{millions}, canonical": Case(_many_keys(keys, "canonical"), ("verify", "stats", "diff")),
         f"{millions}, heap": Case(_many_keys(keys, "heap"), ("verify", "stats", "diff")),
-        f"{millions}, RocksDB": Case(
-            _rocksdb(keys), ("describe", "verify", "stats", "diff", "show", "query")
-        ),
+        f"{millions}, RocksDB": Case(_rocksdb(keys), (*large, "describe", "query")),
         "20 readers at once": Case(_many_keys(keys // 20, "canonical"), ("verify",), readers=20),
     }
 
 
-def _run(case: str, command: str, path: Path, readers: int) -> bool:
+def _run(case: str, command: str, path: Path, readers: int, memory: float | None) -> bool:
     """Runs a command, prints a row of the table; returns whether it ended as it must."""
     words = [str(Path(sys.executable).with_name("savepoint")), command, str(path)]
     words += {
@@ -309,6 +321,8 @@ def _run(case: str, command: str, path: Path, readers: int) -> bool:
         "rescale": [str(path / "rescaled"), "--parallelism", "4"],
     }.get(command, [])
     words += ["--target", "2.2"] if command == "doctor" else []
+    if memory:
+        words = ["prlimit", f"--as={int(memory * 2**30)}", *words]
     start = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
         pids = [_started([*words, "--output", "json"], errors.fileno()) for _ in range(readers)]
@@ -362,6 +376,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.extremes")
     parser.add_argument("--case", action="append", help="the beginning of its name; all by default")
     parser.add_argument("--command", action="append", help="all of a case by default")
+    parser.add_argument("--memory", type=float, help="GiB of addresses; no limit by default")
     parser.add_argument("--keys", type=int, default=20_000_000, help="of the cases with many keys")
     parser.add_argument("--openings", type=int, default=10_000, help="of one process")
     options = parser.parse_args()
@@ -373,9 +388,14 @@ def main() -> int:
         if options.case and not any(name.startswith(given) for given in options.case):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            case.make(Path(folder))
+            # Commands begin with the memory of their parent, which stays small.
+            maker = multiprocessing.get_context("fork").Process(
+                target=case.make, args=(Path(folder),)
+            )
+            maker.start()
+            maker.join()
             for command in options.command or case.commands:
-                wrong += not _run(name, command, Path(folder), case.readers)
+                wrong += not _run(name, command, Path(folder), case.readers, options.memory)
     if not options.case or "openings" in options.case:
         _openings(options.openings)
     return wrong
