@@ -1,4 +1,4 @@
-"""A few of the rounds and strikes of ``python -m faults``: a write dies, and harms nothing."""
+"""A few of the rounds, strikes and losses of `tests/faults`: a write dies, and harms nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
+from faults.losses import Losses, Written
 from faults.points import Points
 from faults.rounds import Rounds
 
@@ -36,3 +37,16 @@ def test_calls_of_tasks_and_of_the_driver_are_struck_and_nothing_is_lost(tmp_pat
         points.close()
     assert [fault for strike in done for fault in strike.faults] == []
     assert sum(bool(strike.call) for strike in done) >= 3
+
+
+def test_writes_that_lose_an_executor_or_are_overtaken_are_whole(tmp_path: Path) -> None:
+    losses, done = Losses(tmp_path, 1), list[Written]()
+    try:
+        # A busy machine may have ended a write before its executor dies.
+        for loss in 3 * ("executor", "straggler"):
+            if not any(written.strikes for written in done):
+                done += losses.write("rescale", loss)
+    finally:
+        losses.close()
+    assert [fault for written in done for fault in written.faults] == []
+    assert any(written.strikes for written in done)
