@@ -121,7 +121,7 @@ def test_more_damaged_input_breaks_no_promise(name: str, all_samples: Inputs, sl
     target = TARGETS[name](all_samples)
     warm_up(target, 0.5)
     with guarded_buffers(), watched(target.memory):
-        report = run(target, 2, inputs=2000, seconds=1.5)
+        report = run(target, 2, inputs=2000, seconds=0.8)
     assert [str(failure) for failure in report.failures.values()] == []
 
 

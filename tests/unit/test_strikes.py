@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from faults.points import Strike
     from support.s3_server import S3Server
 
-EVERY = 9
+EVERY = 14
 
 pytestmark = pytest.mark.usefixtures("slow")
 
@@ -45,7 +45,7 @@ def test_nothing_is_lost_at_any_call(points: Points, action: str) -> None:
     done = struck(points, "copy-over", action, EVERY)
     assert [fault for strike in done for fault in strike.faults] == []
     assert all(strike.call for strike in done)
-    assert len(done) >= done[0].points // EVERY >= 4
+    assert len(done) >= done[0].points // EVERY >= 3
 
 
 def test_a_complete_savepoint_whose_directory_is_not_synced_is_told(points: Points) -> None:
