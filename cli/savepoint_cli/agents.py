@@ -1,7 +1,7 @@
 """The command that answers agents about savepoints, by the Model Context Protocol (MCP).
 
-Each question runs a command in a process of its own. So a question ends when its time is over, and
-an agent gets the answer that people get.
+Each question runs a command in its own process. So a question can be stopped when its time is over,
+and agents get the same answers as people.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Questions:
         return Answer(answer.notice, answer.rows[:rows], is_complete, answer.warnings)
 
     async def key(self, savepoint: str, key: str, operator: str | None = None) -> Answer:
-        """Show all that one key has: states, windows, timers. A key that is a struct is JSON."""
+        """Show all that one key has: states, windows, timers. Write a struct key as JSON."""
         return await self._answer("key", savepoint, key, flags=_named("--operator", operator))
 
     async def stats(self, savepoint: str, table: str | None = None, top: int = 10) -> Answer:
@@ -169,7 +169,7 @@ class _Printed:
 
 
 async def _printed(arguments: Sequence[str], seconds: float) -> _Printed:
-    """Runs a command, and ends it after so many seconds or the most bytes."""
+    """Runs a command, and ends it after ``seconds`` or ``_MOST_BYTES``."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _RUN, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
@@ -198,7 +198,7 @@ async def _printed(arguments: Sequence[str], seconds: float) -> _Printed:
 
 
 def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """A tool whose errors tell agents the reason; others would be taken for faults of the server."""
+    """A tool that reports errors as answers; agents would take others for faults of the server."""
     tool_error = imported("mcp.server.mcpserver.exceptions").ToolError
 
     @wraps(tool)
@@ -248,14 +248,14 @@ def _given_words(given: Mapping[str, Any]) -> list[str]:
 @command("mcp")
 @click.argument("paths", metavar="PATH", nargs=-1, required=True, shell_complete=completion.paths)
 @options.seconds
-@options.count_option("--rows", default=1000, text="How many rows of a query at most.")
+@options.count_option("--rows", default=1000, text="Maximum number of rows of a query.")
 @options.memory_limit
 @_opening_options
 def mcp(paths: tuple[str, ...], seconds: int, rows: int, memory_limit: str, **given: Any) -> None:
-    """Answer agents about savepoints, each at a PATH, by the Model Context Protocol on stdin and stdout.
+    """Answer agents' questions about savepoints, each at a PATH, by MCP on stdin and stdout.
 
-    Needs the extra "mcp". Agents may describe, query, verify and compare these savepoints, and
-    nothing else. They change nothing, and read no other file.
+    Needs the extra "mcp". Agents can only describe, query, verify and compare these savepoints.
+    They change nothing, and read no other file.
 
     \b
     savepoint mcp s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f
@@ -264,7 +264,7 @@ def mcp(paths: tuple[str, ...], seconds: int, rows: int, memory_limit: str, **gi
     questions = Questions(names_of(paths), _given_words(given), seconds, rows, memory_limit)
     read_only = imported("mcp.types").ToolAnnotations(read_only_hint=True, open_world_hint=False)
     try:
-        # A wrong path is told before the first question.
+        # This reports a wrong path before the first question.
         for name in questions.paths:
             asyncio.run(questions.describe(name))
     except QuestionError as error:

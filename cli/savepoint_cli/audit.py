@@ -40,7 +40,7 @@ def _moment(text: str) -> datetime:
 
 def _age(text: str) -> timedelta:
     if text.strip().isdigit():
-        # Without a unit it would be milliseconds, and young files would be deleted.
+        # Without a unit, the number would mean milliseconds, and young files would be deleted.
         raise click.BadParameter(f"{text!r} has no unit, expected such as 7d or 12h")
     return options.duration(text)
 
@@ -51,7 +51,7 @@ def _age(text: str) -> timedelta:
     "--at",
     metavar="TIME",
     callback=options.callback(_moment),
-    help="The time that counts as now, such as 2026-01-31T12:00:00Z; UTC if it has no zone.",
+    help="The time to use as now, such as 2026-01-31T12:00:00Z; UTC if it has no zone.",
 )
 @click.option(
     "--ttl",
@@ -59,7 +59,7 @@ def _age(text: str) -> timedelta:
     metavar="STATE=DURATION",
     callback=options.pairs("a state and a time, as sessions=7d", options.duration),
     shell_complete=completion.followed("=", completion.states),
-    help="The time to live of a state, such as sessions=7d, which no savepoint has. Repeatable.",
+    help="A state's time to live, such as sessions=7d; no savepoint stores it. Repeatable.",
 )
 @options.count_option("--top", default=10, text="Number of largest keys to show per operator.")
 @click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
@@ -68,7 +68,7 @@ def _age(text: str) -> timedelta:
     "html_file",
     metavar="OUT",
     type=click.Path(dir_okay=False, writable=True),
-    help="Write a page with plots to the file OUT, which needs no network; it is replaced.",
+    help="Write a page with plots to the file OUT, replacing it; the page needs no network.",
 )
 @work_options
 def stats(
@@ -83,8 +83,8 @@ def stats(
 ) -> None:
     """Show sizes of the state at PATH, or of one TABLE: keys, bytes, timers, skew.
 
-    Bytes are those of keys and values; values are not decoded. State that can't be read is listed
-    at the end; the exit code is then 1.
+    Sizes are the bytes of keys and values; values are not decoded. State that can't be read is
+    listed at the end, and the exit code is then 1.
 
     \b
     savepoint stats s3://jobs/orders/savepoint-1a2b --ttl sessions=7d
@@ -106,7 +106,7 @@ def stats(
 
 
 class _KeyCommand(Command):
-    """A command whose argument may be a negative number, which is no option."""
+    """A command whose argument may be a negative number; it is not taken for an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.ignore_unknown_options = any(map(_NEGATIVE.fullmatch, args))
@@ -115,7 +115,7 @@ class _KeyCommand(Command):
 
 @options.inspection(kind=_KeyCommand)
 @click.argument("key")
-@options.operator_option("Look into this operator only, by its uid or hash.")
+@options.operator_option("Read only this operator, by its uid or hash.")
 @options.times
 @options.undescribed_subclasses
 def key(
@@ -150,8 +150,8 @@ def snapshots(
 ) -> None:
     """List all checkpoints and savepoints below DIRECTORY, the newest first.
 
-    A snapshot has an id, kind, time, bytes, number of operators, and whether it is complete. Exit
-    codes: 0 done, 3 there are none.
+    Shows each snapshot's id, kind, time, size in bytes and number of operators, and whether it is
+    complete. Exit codes: 0 done, 3 there are none.
 
     \b
     savepoint snapshots s3://jobs/checkpoints
@@ -165,19 +165,21 @@ def snapshots(
 @command()
 @output_option
 @click.argument("directory", shell_complete=completion.paths)
-@click.option("--delete", "is_deleting", is_flag=True, help="Remove them; needs --older-than.")
+@click.option(
+    "--delete", "is_deleting", is_flag=True, help="Remove these files; needs --older-than."
+)
 @click.option(
     "--older-than",
     metavar="DURATION",
     callback=options.callback(_age),
-    help="Only files older than this: 7d, 12h. Choose more than any checkpoint takes.",
+    help="Only files older than this, such as 7d or 12h. Choose longer than any checkpoint takes.",
 )
 @click.option(
     "--also",
     multiple=True,
     metavar="DIRECTORY",
     shell_complete=completion.paths,
-    help="A directory elsewhere whose snapshots may need files below this one. Repeatable.",
+    help="Another directory whose snapshots may need files below DIRECTORY. Repeatable.",
 )
 def gc(
     output: Output,
@@ -188,7 +190,7 @@ def gc(
 ) -> None:
     """List the files below DIRECTORY that no retained snapshot needs; --delete removes them.
 
-    DIRECTORY is the directory of a job, or one above it. A file is needed if a snapshot below it,
+    DIRECTORY is a job's directory, or one above it. A file is needed if a snapshot below DIRECTORY,
     or below a directory of --also, refers to it. These files are never removed: files younger than
     the newest snapshot, files behind a link, and files with names or places that Flink does not
     use. If a snapshot can't be read, nothing is removed. Exit codes: 0 done, 1 refused, 2 the call
@@ -214,8 +216,8 @@ def live_jobs(output: Output, cluster: str) -> None:
     """List the jobs of a running CLUSTER with their checkpoints and savepoints, the newest first.
 
     CLUSTER is flink://host:8081, or flink://host:8081/JOB for one job by its id or name; flinks://
-    is HTTPS. Where a command has PATH, flink://host:8081/JOB stands for the newest snapshot of the
-    job. A token comes from FLINK_REST_TOKEN, authorities from FLINK_REST_CA, a certificate from
+    is HTTPS. As the PATH of a command, flink://host:8081/JOB stands for the job's newest snapshot.
+    Set a token in FLINK_REST_TOKEN, authorities in FLINK_REST_CA, and a certificate in
     FLINK_REST_CERT and FLINK_REST_KEY. Nothing is triggered, cancelled or deleted.
 
     \b
@@ -228,7 +230,7 @@ def live_jobs(output: Output, cluster: str) -> None:
 
 @options.inspection()
 @options.table
-@click.option("--key", metavar="KEY", required=True, help="The key, as savepoint key takes it.")
+@click.option("--key", metavar="KEY", required=True, help="The key, written as for savepoint key.")
 @click.option("--changes", is_flag=True, help="Show only snapshots in which the rows changed.")
 @options.times
 @options.undescribed_subclasses
@@ -244,7 +246,7 @@ def history(
 ) -> None:
     """Show what a key has in TABLE in each complete snapshot below the directory PATH.
 
-    The oldest comes first; a snapshot without the key has no rows. Exit codes: 0 found, 1 a
+    The oldest snapshot comes first; one without the key shows no rows. Exit codes: 0 found, 1 a
     snapshot could not be read, 3 no snapshot has the key.
 
     \b

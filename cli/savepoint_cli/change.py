@@ -1,7 +1,7 @@
 """Commands that change states, their types, values and keys: the verbs of ``StateChanges``.
 
 Names of operators, states and fields are looked up before Spark starts, so that a typo is reported
-at once. Changes of fields are tried without Spark; expressions are tried by it.
+at once. Changes of fields are tried without Spark, expressions with Spark.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _nanoseconds = common_option(
     type=click.Choice(["refuse", "struct", "text"]),
     default="refuse",
     show_default=True,
-    help="The form of times with more digits than microseconds in expressions; no digit is lost.",
+    help="How expressions see times with nanoseconds; struct and text lose no digit.",
 )
 
 
 def _evaluates(change: Change) -> Change:
-    """Starts Spark for a change if an option is SQL, after names were looked up."""
+    """Starts Spark for a change with a SQL option, after looking up the names."""
 
     @wraps(change)
     def changed(writer: SavepointWriter, **values: Any) -> SavepointWriter:
@@ -71,7 +71,7 @@ def _state_command(function: Callable[..., None]) -> Command:
 @click.argument("new")
 @writes
 def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT; the state OLD of the OPERATOR is called NEW.
+    """Copy the savepoint at PATH to OUT, with the state OLD of the OPERATOR renamed to NEW.
 
     OPERATOR is a uid, or the hash of one. Spark copies values as unchanged bytes.
 
@@ -89,11 +89,11 @@ def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> 
 def rename_class(
     writer: SavepointWriter, old: str, new: str, operator: str | None
 ) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT; the class OLD of Java is called NEW.
+    """Copy the savepoint at PATH to OUT, with the Java class OLD renamed to NEW.
 
-    Inner classes have a $ in their names, and are renamed one by one. Spark passes values through
-    as unchanged bytes, except for the name where Kryo or a POJO has written it. Bytes that can't be
-    parsed and contain the name are refused; describe their classes by --classes.
+    Inner classes have a $ in their names; rename each by itself. Spark copies values as unchanged
+    bytes, except for the class names that Kryo and POJOs write into them. Bytes that contain the
+    name but can't be parsed are refused: describe their classes with --classes.
 
     \b
     savepoint rename-class s3://jobs/savepoint-1a2b shop.Customer shop.Client s3://jobs/renamed
@@ -108,10 +108,10 @@ def rename_class(
 def rename_field(
     writer: SavepointWriter, operator: str, state: str, old: str, new: str, **read: Any
 ) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT; a field OLD of the POJOs in a STATE is called NEW.
+    """Copy the savepoint at PATH to OUT, with the field OLD of a STATE's POJOs renamed to NEW.
 
-    OLD is a path if the field lies in an inner POJO, such as address.zip; NEW is the name alone.
-    Values are encoded anew if the order of names changes.
+    For a field of an inner POJO, OLD is a path such as address.zip; NEW is the name alone. Values
+    are encoded anew if the order of names changes.
 
     \b
     savepoint rename-field s3://jobs/savepoint-1a2b stateful customer address.zip code s3://jobs/new
@@ -139,9 +139,8 @@ def add_field(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with a new FIELD in the values of a STATE.
 
-    TYPE is the type of a POJO's field, such as LONG, STRING or "LIST<INT>". In a row of SQL, call
-    the new field f<n>, and give it an SQL type, such as BIGINT. A primitive field of Java needs a
-    --value.
+    TYPE is the type of a POJO's field, such as LONG, STRING or "LIST<INT>". In a SQL row, call the
+    new field f<n>, and give it a SQL type, such as BIGINT. A Java primitive needs a --value.
 
     \b
     savepoint add-field s3://jobs/old stateful customer vip BOOLEAN s3://jobs/new --value "age > 9"
@@ -160,9 +159,9 @@ def add_field(
 def drop_field(
     writer: SavepointWriter, operator: str, state: str, field: str, **read: Any
 ) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT, without a FIELD of the values of a STATE.
+    """Copy the savepoint at PATH to OUT, without the FIELD in the values of a STATE.
 
-    Later fields of a row of SQL move up.
+    In a SQL row, later fields move up.
 
     \b
     savepoint drop-field s3://jobs/savepoint-1a2b stateful customer tags s3://jobs/smaller
@@ -177,9 +176,10 @@ def drop_field(
 def widen_field(
     writer: SavepointWriter, operator: str, state: str, field: str, field_type: str, **read: Any
 ) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT; a FIELD gets a TYPE that holds all its values.
+    """Copy the savepoint at PATH to OUT, with a wider TYPE for a FIELD.
 
-    TYPE is as in add-field: LONG for INT, DOUBLE for FLOAT, a DECIMAL of more digits.
+    TYPE is written as for add-field: LONG for an INT, DOUBLE for a FLOAT, a DECIMAL with more
+    digits.
 
     \b
     savepoint widen-field s3://jobs/savepoint-1a2b stateful customer purchases LONG s3://jobs/new
@@ -200,10 +200,10 @@ def widen_field(
 def update_state(
     writer: SavepointWriter, operator: str, state: str, expression: str, **others: Any
 ) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT, with other values of a STATE.
+    """Copy the savepoint at PATH to OUT, with new values for a STATE.
 
-    Write Spark SQL over the columns key and all states of the key, or value; "savepoint schema"
-    shows them. A key whose new value is null has nothing in the state any more.
+    Write Spark SQL over the state's table: its columns are key and all states, or value; "savepoint
+    schema" shows them. If the new value is null, the key loses its entry.
 
     \b
     savepoint update-state s3://jobs/old summarize total s3://jobs/new --set "abs(total)"
@@ -216,14 +216,14 @@ def update_state(
 @click.option(
     "--where",
     metavar="SQL",
-    help="The keys to delete: those with a row that fits, in any table that has the columns.",
+    help="Delete the keys that have a matching row in any table with these columns.",
 )
 @click.option(
     "--found",
     "found_file",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="Delete the keys that savepoint find --save has written, in all operators.",
+    help="Delete the keys in the FILE of savepoint find --save, in all operators.",
 )
 @click.option(
     "--certificate",
@@ -248,9 +248,8 @@ def delete_keys(
 ) -> None:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.
 
-    Their states, windows and timers are deleted, too. Write Spark SQL over the columns of the
-    tables of keyed state. With --found, keys are deleted from all operators where savepoint find
-    found them.
+    Their states, windows and timers are deleted, too. --where is Spark SQL over the columns of
+    tables of keyed state. --found deletes keys from all operators where savepoint find found them.
 
     \b
     savepoint delete-keys s3://jobs/savepoint-1a2b summarize s3://jobs/cleaned --where "total = 0"
@@ -301,8 +300,7 @@ def delete_keys(
 @click.option(
     "--allow-loss",
     is_flag=True,
-    help="Leave state out that the new query can't use, and let operators begin empty that need"
-    " history.",
+    help="Leave out state that the new query can't use, and start operators that need history empty.",
 )
 @destination
 @output_option
@@ -317,8 +315,8 @@ def sql_migrate(  # the arguments of the command
 ) -> None:
     """Copy the SAVEPOINT of plan OLD to OUT, so that the query of plan NEW restores it.
 
-    Operators get the uids of the new plan, rows their new columns, accumulators their new places.
-    New columns are null in old rows; new aggregates begin empty, and the answer names them in
+    Operators get the uids of the new plan, rows get its columns, and accumulators move to their new
+    places. New columns are null in old rows. New aggregates begin empty; the answer lists them in
     begin_empty. State that is rebuilt or lost is refused without --allow-loss; see sql-diff.
 
     \b

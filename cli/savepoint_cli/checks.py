@@ -39,16 +39,17 @@ DIFFERENT = 3
     "is_quick",
     default=False,
     show_default=True,
-    help="Look at files, sizes, headers and offsets only, or at every key and value too.",
+    help="Check only files, sizes, headers and offsets, or every key and value too.",
 )
 @work_options
 def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> None:
     """Check that the savepoint at PATH is whole; show each fault, where it is, and what is lost.
 
-    It checks that every file exists with its size; that headers, sections, end marks and offsets
-    are right; that each key is in its key group, once; that each value decodes to its last byte;
-    and the checksums of RocksDB's tables. It goes on after a fault. Severity "unchecked" is no
-    damage: only a class of the job could tell. Exit codes: 0 whole, 1 damaged.
+    It checks that every file exists with its size, and that headers, sections, end marks and
+    offsets are right. It checks that each key is once in its key group, that each value decodes to
+    its last byte, and the checksums of RocksDB's tables. It goes on after a fault. Severity
+    "unchecked" does not mean damage: only a class of the job could check that state. Exit codes: 0
+    whole, 1 damaged.
 
     \b
     savepoint verify s3://jobs/orders/savepoint-1a2b --quick
@@ -66,13 +67,9 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
 @options.inspection()
 @click.argument("other", shell_complete=completion.paths)
 @options.optional_table
-@options.count_option(
-    "-n", "--rows", default=5, text="How many changes of each table to show at most."
-)
-@click.option("--changes", "is_feed", is_flag=True, help="Give all changes, and nothing else.")
-@click.option(
-    "--with-times", is_flag=True, help="Compare the times of last access of state with TTL, too."
-)
+@options.count_option("-n", "--rows", default=5, text="Maximum number of changes per table.")
+@click.option("--changes", "is_feed", is_flag=True, help="Show all changes, and nothing else.")
+@click.option("--with-times", is_flag=True, help="Compare the last access of state with TTL, too.")
 @work_options
 def diff(
     output: Output,
@@ -84,11 +81,11 @@ def diff(
     is_feed: bool,
     with_times: bool,
 ) -> None:
-    """Compare the savepoint at PATH with OTHER, which came later, or only one TABLE of them.
+    """Compare the savepoint at PATH with a later OTHER, or only one TABLE.
 
-    Backends, formats, versions of Flink and max parallelism may differ: state is compared, key by
-    key. --changes gives all changes: change_type is insert, delete, or update_preimage and
-    update_postimage one after the other. Exit codes: 0 equal, 3 different, 1 one can't be read.
+    State is compared key by key, so backends, formats, Flink releases and max parallelism may
+    differ. --changes shows all changes: change_type is insert, delete, or update_preimage followed
+    by update_postimage. Exit codes: 0 equal, 3 different, 1 one can't be read.
 
     \b
     savepoint diff s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f
@@ -174,10 +171,11 @@ def sql_diff(
 ) -> None:
     """Tell which state of a SQL job survives when its query changes from plan OLD to plan NEW.
 
-    Plans are what COMPILE PLAN writes. Verdicts: "same" is restored as it is, "renamed" has
-    another uid, "carried over" needs another shape, "rebuilt" needs history, "lost" has no operator
-    in the new query. With the SAVEPOINT of the old job, rows and bytes are shown, too. Exit codes:
-    0 all is the same, renamed or carried over, 3 something is rebuilt or lost.
+    COMPILE PLAN writes the plans. Verdicts: "same" state is restored as it is, "renamed" state has
+    another uid, "carried over" state needs another shape, "rebuilt" state needs history, and "lost"
+    state has no operator in the new query. With the SAVEPOINT of the old job, the answer has rows
+    and bytes, too. Exit codes: 0 all is the same, renamed or carried over, 3 something is rebuilt
+    or lost.
 
     \b
     savepoint sql-diff orders-v1.json orders-v2.json s3://jobs/orders/savepoint-1a2b

@@ -1,6 +1,6 @@
-"""Completes words in a shell: paths, and names from the savepoint that is typed before them.
+"""Completes words in a shell: paths, and names from the savepoint typed before them.
 
-A shell asks for it by ``_SAVEPOINT_COMPLETE``. Errors of a savepoint are not reported then.
+A shell asks for it by ``_SAVEPOINT_COMPLETE``. Errors of a savepoint are not reported.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ operators = _completing(lambda savepoint, _: (operator.name for operator in save
 """Uids, or hashes, of operators."""
 
 states = _completing(_states)
-"""Names of states of the operator that is typed before, or of all operators."""
+"""Names of states of the operator typed before, or of all operators."""
 
 operator_states = _completing(
     lambda savepoint, _: (
@@ -83,7 +83,7 @@ operator_states = _completing(
 columns = _completing(
     lambda savepoint, given: (column.column for column in savepoint.schema(given.get("table")))
 )
-"""Columns of the table that is typed before."""
+"""Columns of the table typed before."""
 
 
 def followed(mark: str, complete: Complete) -> Complete:

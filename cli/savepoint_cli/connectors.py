@@ -1,6 +1,6 @@
-"""Commands about connectors: where sources continue, and what sinks have open or not committed.
+"""Commands about connectors: positions of sources, and open or uncommitted work of sinks.
 
-Each shows its state, or writes a savepoint with changes of it.
+Each command shows this state, or writes a savepoint in which it is changed.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def kafka(
 ) -> None:
     """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
 
-    With --set-offsets, a savepoint is written whose sources continue at other offsets. An offset is
-    that of the next record, or earliest, latest or committed. Partitions that the file does not
-    name stay where they are.
+    --set-offsets writes a savepoint whose sources continue at other offsets. An offset is that of
+    the next record, or earliest, latest or committed. Partitions that the file does not name keep
+    their offsets.
 
     \b
     savepoint kafka s3://jobs/orders/savepoint-1a2b
@@ -75,35 +75,39 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 @options.inspection()
-@click.option("--drop", metavar="CONDITION", help="Drop these entries, or all. Needs --out.")
+@click.option(
+    "--drop",
+    metavar="CONDITION",
+    help="Drop entries that match this condition, or all. Needs --out.",
+)
 @click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out.")
 @click.option(
     "--renumber",
     "checkpoint",
     metavar="ID",
     type=click.IntRange(min=0),
-    help="Give the newest pending commit this checkpoint id. Needs --out.",
+    help="Set the checkpoint id of the newest pending commit. Needs --out.",
 )
 @click.option(
     "--transactional-prefix",
     metavar="PREFIX",
-    help="Give Kafka writers this prefix of transactional ids. Needs --out.",
+    help="Set the prefix of Kafka writers' transactional ids. Needs --out.",
 )
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Save dropped entries in FILE, a JSON line each.",
+    help="Save dropped entries to FILE, one JSON line each.",
 )
 @optional_destination
 def sinks(
     output: Output, opening: Opening, save: Path | None, destination: Destination, **changes: Any
 ) -> None:
-    """Show the state of the sinks in the savepoint at PATH: pending commits, writers' states.
+    """Show the state of the sinks in the savepoint at PATH: pending commits and writers' states.
 
-    A restored job repeats pending commits. A commit that can't succeed any more keeps the job from
-    starting. --drop writes a savepoint without it; the data of that commit is lost unless you
-    commit it by hand. CONDITION is SQL over the shown columns, such as "checkpoint < 17".
+    A restored job repeats pending commits. A commit that can no longer succeed keeps the job from
+    starting. --drop writes a savepoint without it; its data is lost unless you commit it by hand.
+    CONDITION is SQL over the shown columns, such as "checkpoint < 17".
 
     \b
     savepoint sinks s3://jobs/orders/savepoint-1a2b
@@ -138,9 +142,9 @@ def sinks(
     "positions",
     metavar="SPLIT=POSITION",
     multiple=True,
-    # A position may have an equals sign, the id of a split has none.
+    # A position may contain an equals sign; the id of a split can't.
     callback=options.pairs("a split and a position, as orders-3=42", divided=str.partition),
-    help="Let the reader of a split continue at POSITION, as JSON. Repeatable.",
+    help="Continue reading a split at POSITION, which is JSON. Repeatable.",
 )
 @click.option(
     "--drop-table",
@@ -164,7 +168,7 @@ def sinks(
 @click.option(
     "--stream-from",
     metavar="POSITION",
-    help="Change data capture: leave the snapshot phase, and read changes from here on.",
+    help="Change data capture: leave the snapshot phase, and read changes from POSITION on.",
 )
 @options.operator_option("With a change: the source to change, by uid or hash.")
 @optional_destination
@@ -173,9 +177,9 @@ def sources(
 ) -> None:
     """Show where the sources in the savepoint at PATH continue: splits, positions, tables.
 
-    Known are sources of Kafka, files, Kinesis and Pulsar, and change data capture of MySQL,
-    Postgres, MongoDB, Oracle and SQL Server; others are shown as bytes. A change writes another
-    savepoint. All changes need --out.
+    The command knows sources of Kafka, files, Kinesis and Pulsar, and change data capture of MySQL,
+    Postgres, MongoDB, Oracle and SQL Server. It shows other sources as bytes. Options that change
+    something write another savepoint, and need --out.
 
     \b
     savepoint sources s3://jobs/orders/savepoint-1a2b

@@ -1,4 +1,4 @@
-"""A walk through the commands, over a small savepoint that comes with the package."""
+"""A walk through the commands, with a small savepoint that comes with the package."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _STEPS = (
     ("What is in it?", ("describe", "{path}")),
     ("Which tables are there, and what does SQL call them?", ("list", "{path}")),
     ("What does a table look like?", ("show", "{path}", "summarize.keyed_state", "-n", "5")),
-    ("What has a key?", ("show", "{path}", "summarize.keyed_state", "--key", "-7")),
+    ("What does a key have?", ("show", "{path}", "summarize.keyed_state", "--key", "-7")),
     (
         "Which are the largest totals?",
         ("query", "{path}", "SELECT key, total FROM summarize.keyed_state ORDER BY 2 DESC LIMIT 3"),
     ),
-    ("Which files has it?", ("files", "{path}")),
+    ("Which files does it have?", ("files", "{path}")),
 )
 
 
 def sample() -> Path:
-    """The savepoint that comes with the package, or lies in the sources of the project."""
+    """The savepoint in the package, or in the sources of the project."""
     packaged = Path(__file__).with_name("sample")
     return (
         packaged if packaged.is_dir() else Path(__file__).parents[2] / "sample_savepoints" / _SAMPLE
@@ -51,7 +51,7 @@ def demo(folder: str) -> None:
         raise SavepointExistsError(f"{folder} exists already; name another folder")
     with writing_errors(folder):
         shutil.copytree(sample(), folder, ignore=shutil.ignore_patterns("expected.json"))
-    click.echo(f"A savepoint of Flink 2.2 lies in {folder} now.")
+    click.echo(f"{folder} now has a savepoint of Flink 2.2.")
     commands = click.get_current_context().find_root().command
     for question, step in _STEPS:
         arguments = [argument.format(path=folder) for argument in step]

@@ -33,21 +33,21 @@ _FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     "--target",
     default="",
     metavar="RELEASE",
-    help=f"The release of Flink that restores it: {', '.join(map(release_text, TARGETS))}. With --job by"
-    " default the newest that may have written both.",
+    help=f"The Flink release that restores it: {', '.join(map(release_text, TARGETS))}. With"
+    " --job, the default is the newest release that may have written both.",
 )
 @click.option(
     "--job",
     metavar="EXPECTED",
-    help="The new job that restores it: a savepoint or checkpoint of it, or a file that savepoint schema"
-    " PATH --output json has printed of one.",
+    help="The new job that restores it: its savepoint or checkpoint, or the output of savepoint"
+    " schema PATH --output json for one.",
 )
 @click.option(
     "--from",
     "written_by",
     default="",
     metavar="RELEASE",
-    help="The release of Flink that wrote it, if several are possible; all of them by default.",
+    help="The Flink release that wrote it, if several are possible; all of them by default.",
 )
 @click.option(
     "--backend",
@@ -55,7 +55,7 @@ _FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     default=None,
     help="The state backend of the job that restores it.",
 )
-@click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit's XML, too.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit XML, too.")
 @click.option(
     "--markdown", type=_FILE, metavar="FILE", help="Write a comment for a pull request, too."
 )
@@ -71,15 +71,14 @@ def doctor(
 ) -> None:
     """Tell whether Flink RELEASE, or a new job, restores each state of the savepoint at PATH.
 
-    With --job it compares operators, states, kinds, types and settings with those of the new job,
-    and says what to do about each difference. EXPECTED needs no values: run the new job once, in a
-    test.
+    --job compares operators, states, kinds, types and settings with the new job's, and says what to
+    do about each difference. EXPECTED needs no values: run the new job once, in a test.
 
     The worst verdict is "silent corruption": Flink may restore wrong values without noticing. Then
     come "not restorable", "restorable after migration" if the savepoint can be rewritten, and
-    "unknown" if it does not tell. Each finding has its reason, what to do, and its source. Headers
-    are read, and the first 256 MiB of POJOs. Exit codes: 0 all is restorable, 3 not all is, 1 it
-    can't be read.
+    "unknown" if the savepoint has too little information. Each finding has a reason, advice and a
+    source. The command reads headers, and the first 256 MiB of POJOs. Exit codes: 0 all is
+    restorable, 3 not all is, 1 it can't be read.
 
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb
@@ -124,7 +123,7 @@ class RuleLine:
 
     @property
     def title(self) -> str:
-        """The heading on a terminal; a finding that prevents no restore is a condition of it."""
+        """The heading on a terminal; a finding that allows a restore is a condition."""
         is_condition = self.verdict == Verdict.RESTORABLE
         return f"{'condition' if is_condition else self.verdict}: {self.rule}"
 

@@ -38,7 +38,7 @@ class Engine:
         return self.engine == "spark"
 
     def load(self, opening: Opening, opened: Savepoint) -> SparkSavepoint:
-        """Opens a savepoint again, for Spark; warnings of unknown uids were shown before."""
+        """Opens a savepoint again for Spark; warnings about unknown uids were shown before."""
         uids = tuple(operator.uid for operator in opened.operators() if operator.uid)
         spark = started_session(self.master, self.conf)
         return Savepoint.load(spark, opened.path, **{**opening.settings, "uids": uids})
@@ -90,7 +90,7 @@ work_options = engine_options("process", "The engine: this process, or tasks of 
 
 
 def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Starts a session, with settings whose names have ``__`` for dots; says that it takes a while."""
+    """Starts a session, and says so on a terminal; names of settings have ``__`` for dots."""
     if sys.stderr.isatty():
         click.echo("Starting Spark …", err=True)
     # PySpark logs the traceback of an error on the way to Java, and then raises the error.

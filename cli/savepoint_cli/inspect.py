@@ -88,15 +88,15 @@ def list_tables(output: Output, opening: Opening) -> None:
     "form",
     metavar="FORMAT",
     type=click.Choice(["ddl", "avro", "json-schema", "pyflink", "spark"]),
-    help="Print the schema of TABLE to copy, as ddl (CREATE TABLE of Flink), avro, json-schema,"
-    " pyflink (descriptors) or spark.",
+    help="Print the schema of TABLE as text to copy: ddl (Flink's CREATE TABLE), avro,"
+    " json-schema, pyflink (descriptors) or spark.",
 )
 def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm | None) -> None:
-    """Show the columns of TABLE, or of all tables, with their types in Spark's words.
+    """Show the columns of TABLE, or of all tables, with their Spark types.
 
-    Without TABLE, --output json gives one object: the columns, and the operators with the states
+    Without TABLE, --output json prints one object: the columns, and the operators with the states
     that their job declares (kinds, serializer snapshots in base64, max parallelism, backend). Keep
-    it in the job's repository: savepoint doctor --job compares another savepoint with it.
+    it in the job's repository: savepoint doctor --job compares a savepoint with it.
 
     \b
     savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --uid summarize
@@ -121,11 +121,11 @@ def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm
 @click.argument("job", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @output_option
 def state_types(output: Output, job: str) -> None:
-    """Print the types that the source of a PyFlink job gives its states, as YAML for --types.
+    """Print the types of a PyFlink job's states from its source, as YAML for --types.
 
-    JOB is the Python file with the functions. It is parsed, never run. Savepoints of
-    process mode don't have these types. If an operator has no uid in the file, the answer has the
-    class of its function: replace it by the uid.
+    JOB is the Python file with the functions; it is parsed, never run. Savepoints of PyFlink's
+    process mode don't have these types. If an operator has no uid in the file, the output has the
+    class of its function: replace it with the uid.
 
     \b
     savepoint types orders.py
@@ -147,13 +147,13 @@ def files(output: Output, opening: Opening) -> None:
 
 @options.inspection()
 @options.table
-@options.count_option("-n", "--rows", default=20, text="How many rows at most.")
+@options.count_option("-n", "--rows", default=20, text="Maximum number of rows.")
 @options.keys
 @click.option(
     "--where", metavar="SQL", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\"."
 )
 @options.columns
-@options.merge_option("For local state: merge the instances of a state by sum, min, max or concat.")
+@options.merge_option("For local state: merge a state's instances by sum, min, max or concat.")
 @click.option("--with-times", is_flag=True, help="Show the last access of values with TTL.")
 @options.times
 @options.undescribed_subclasses
@@ -185,7 +185,7 @@ def show(
 def browse(opening: Opening) -> None:
     """Browse the savepoint at PATH on the terminal: operators, states, keys, sizes.
 
-    Needs the extra "browse". Enter opens what the cursor is on, / finds a key, s weighs, q ends.
+    Needs the extra "browse". Enter opens an item, / finds a key, s shows sizes, q quits.
 
     \b
     savepoint browse s3://jobs/orders/savepoint-1a2b

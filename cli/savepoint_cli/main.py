@@ -144,12 +144,12 @@ def main() -> None:
     """Look into the savepoints and checkpoints of Apache Flink jobs, and change them.
 
     PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or a
-    URI such as s3://bucket/savepoint-1a2b. Or flink://host:8081/JOB: the newest snapshot of a
-    running job; or - for the output of "kubectl get flinkstatesnapshot -o json".
+    URI such as s3://bucket/savepoint-1a2b. flink://host:8081/JOB stands for the newest snapshot of
+    a running job. PATH - reads the output of "kubectl get flinkstatesnapshot -o json" from stdin.
 
-    Exit codes: 0 done; 1 the savepoint is wrong, or can't do what you ask; 2 the call
-    is wrong: an option, a query, the name of an operator, a table or a column; 3 two savepoints are
-    different, or one is not restorable as it is; 130 Ctrl-C has stopped it.
+    Exit codes: 0 done; 1 the savepoint is wrong, or can't do what you ask; 2 the call is wrong: an
+    option, a query, the name of an operator, a table or a column; 3 two savepoints differ, nothing
+    was found, or a savepoint is not restorable as it is; 130 stopped by Ctrl-C.
     """
 
 
@@ -180,9 +180,9 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
     },
     "Many savepoints": {
         audit.snapshots: "List all below a directory",
-        audit.live_jobs: "List those of the jobs of a running cluster",
+        audit.live_jobs: "List those of a running cluster's jobs",
         audit.history: "Show what a key had in each of them",
-        privacy.find_values: "Show where values are: keys, values, operator state, bytes",
+        privacy.find_values: "Find a value: in keys, values, operator state, bytes",
         audit.gc: "List or remove files that none of them needs",
     },
     "Write another one": {
@@ -193,10 +193,10 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         modify.rescale: "Rescale to other key groups and another parallelism",
         change.sql_migrate: "Rewrite the state of a SQL job for a changed query",
         modify.convert: "Convert it to canonical, for another state backend",
-        modify.classes: "Print the classes that migrate wants described",
+        modify.classes: "Print the classes that you must describe for migrate",
         modify.migrate: "Rewrite state of Flink 1.x so that Flink 2.x restores it",
         change.rename_state: "Rename a state",
-        change.rename_class: "Rename a class of Java in serializers and values",
+        change.rename_class: "Rename a Java class in serializers and values",
         change.rename_field: "Rename a field of a state's values",
         change.add_field: "Add a field to a state's values",
         change.drop_field: "Remove a field from a state's values",
@@ -209,7 +209,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
     },
     "Carry rows": {
         transfer.export_table: "Export a table to a file, DuckDB, Delta or Iceberg",
-        transfer.import_table: "Import such a file as the state of an operator",
+        transfer.import_table: "Import a file as the state of an operator",
     },
 }
 """Heading in ``--help`` -> commands and their short help."""

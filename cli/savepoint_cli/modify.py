@@ -1,6 +1,6 @@
 """Commands that write a savepoint from another one.
 
-Copies need no Spark; a session is started if state is rewritten.
+Copies need no Spark; a session starts only if state is rewritten.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ overwrite_option = click.option(
 dry_run_option = click.option(
     "--dry-run",
     is_flag=True,
-    help="Check and report what would be written; write nothing. State that changes is read"
-    " and encoded, as for a write. Not checked: whether OUT can be written to and has room,"
-    " and whether copied files are whole.",
+    help="Check, and report what would be written, but write nothing. Changed state is read and"
+    " encoded as for a write. Not checked: whether OUT is writable and has room, and whether"
+    " copied files are whole.",
 )
 destination = options.collected(
     "destination",
@@ -99,11 +99,13 @@ optional_destination = options.collected(
         metavar="OUT",
         default="",
         shell_complete=completion.paths,
-        help="Where the changed savepoint is written.",
+        help="Write the changed savepoint to OUT.",
     ),
     overwrite_option,
     click.option(
-        "--dry-run", is_flag=True, help="Check and say what would be written; write nothing."
+        "--dry-run",
+        is_flag=True,
+        help="Check, and report what would be written, but write nothing.",
     ),
 )
 """The options of a command that shows something, and writes a savepoint if it has a change."""
@@ -125,11 +127,11 @@ def writes(change: Change) -> Callable[..., None]:
 
 @contextmanager
 def errors_of_spark() -> Iterator[None]:
-    """Reports SQL that Spark can't analyse as a wrong call, and its other errors by a line."""
+    """Reports SQL that Spark can't analyse as a wrong call, and its other errors as one line."""
     try:
         yield
     except Exception as error:
-        # Without Spark imported, the error is none of Spark.
+        # If PySpark is not imported, the error is not Spark's.
         errors = sys.modules.get("pyspark.errors")
         if errors is None or not isinstance(error, errors.PySparkException):
             raise
@@ -157,7 +159,7 @@ def copy(writer: SavepointWriter) -> SavepointWriter:
 @click.argument("new")
 @writes
 def rename_operator(writer: SavepointWriter, old: str, new: str) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT; the state of operator OLD becomes that of NEW.
+    """Copy the savepoint at PATH to OUT, with the operator OLD renamed to NEW.
 
     OLD and NEW are uids, or hashes of uids.
 
@@ -215,8 +217,8 @@ def remove_state(writer: SavepointWriter, operator: str, state: str) -> Savepoin
     metavar="OPERATOR=SHAPE",
     callback=options.pairs("OPERATOR=SHAPE", str.strip),
     shell_complete=completion.followed("=", completion.operators),
-    help="The hash of keys whose class has a hashCode of its own, such as"
-    " 'orders=Objects.hash(id, name)'; inferred by default. Repeatable.",
+    help="How a key class computes its own hashCode, such as 'orders=Objects.hash(id, name)';"
+    " inferred by default. Repeatable.",
 )
 @writes
 def rescale(
@@ -248,15 +250,15 @@ def rescale(
     type=click.Choice(["canonical"]),
     default="canonical",
     show_default=True,
-    help="The format of OUT: canonical, which the backends of the heap and of RocksDB restore.",
+    help="The format of OUT: canonical, which the heap and RocksDB backends restore.",
 )
 @writes
 def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with its keyed state in another format.
 
-    Then a job can change its state backend: native savepoints and checkpoints of RocksDB, ForSt,
-    the heap and changelogs become a canonical savepoint that needs only its directory. Nothing else
-    changes. Spark copies values as unchanged bytes.
+    With the copy, a job can change its state backend. Native savepoints and checkpoints of RocksDB,
+    ForSt, the heap and changelogs become a canonical savepoint that needs only its directory.
+    Nothing else changes. Spark copies values as unchanged bytes.
 
     \b
     savepoint convert s3://jobs/orders/chk-42 s3://jobs/canonical
@@ -270,25 +272,25 @@ def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     "jars",
     multiple=True,
     type=click.Path(),
-    help="A jar or a directory of class files with the fields of classes. Repeatable.",
+    help="A jar, or a directory of class files, to take fields from. Repeatable.",
 )
 @click.option(
     "--source",
     "sources",
     multiple=True,
     type=click.Path(),
-    help="A directory with .java files, instead of class files; needs the extra java. Repeatable.",
+    help="A directory with .java files to take fields from; needs the extra java. Repeatable.",
 )
 def classes(
     output: Output, opening: Opening, jars: tuple[str, ...], sources: tuple[str, ...]
 ) -> None:
-    """Print the classes of values that have to be described, as YAML to fill in.
+    """Print the classes that you must describe, as YAML to fill in.
 
-    Kryo wrote their objects, or they extend a POJO, and no serializer describes them. All objects
-    of Kryo and all POJOs in the savepoint at PATH are read. Nothing behind an unknown class can be
-    read: fill in its fields, give the file as --classes, and repeat. For Flink 1 the list also has
-    POJOs with collections whose types migrate can't tell. Class files or sources of the job fill in
-    the fields. They are read and parsed, nothing is loaded or run.
+    No serializer describes these classes: Kryo wrote their objects, or they extend a POJO. The
+    command reads all Kryo objects and POJOs in the savepoint at PATH, but can't read past an object
+    of an unknown class. So fill in the fields, pass the file with --classes, and repeat. For Flink
+    1, the list also has POJOs with collections whose element types migrate can't infer. The job's
+    class files or sources fill in the fields; they are parsed, never loaded or run.
 
     \b
     savepoint classes s3://jobs/flink-1.20
@@ -310,7 +312,7 @@ def classes(
     type=click.Choice(get_args(FlinkRelease)),
     default="2.2",
     show_default=True,
-    help="The release of Flink that restores it; the result is the same for all of 2.x.",
+    help="The Flink release that restores it; the result is the same for all of 2.x.",
 )
 @click.option(
     "--skip-state",
@@ -325,13 +327,13 @@ def classes(
     multiple=True,
     metavar="OLD=NEW",
     callback=options.pairs("OLD=NEW"),
-    help="A class with another name in the job of Flink 2.x. Repeatable.",
+    help="A class that has a new name in the Flink 2.x job. Repeatable.",
 )
 @click.option(
     "--scala",
     type=click.Choice(get_args(ScalaTarget)),
-    help="What state of Flink's own API for Scala becomes: of flink-scala-api (flinkx), or of Java,"
-    " with case classes as POJOs or rows.",
+    help="What to turn state of Flink's own Scala API into: state of flink-scala-api (flinkx), or"
+    " Java state with case classes as POJOs or rows.",
 )
 @writes
 def migrate(
@@ -341,11 +343,11 @@ def migrate(
     rename_classes: dict[str, str],
     scala: ScalaTarget | None,
 ) -> SavepointWriter:
-    """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
+    """Copy the Flink 1.x savepoint at PATH to OUT, so that Flink 2.x restores it.
 
-    Spark writes objects of Kryo for Kryo 5, and the List, Map and Set fields of POJOs with the
-    serializers that Flink 2.x has for them. Everything else is copied. States that can't be
-    migrated are refused, all at once, unless --skip-state leaves them out.
+    Spark rewrites Kryo objects for Kryo 5, and the List, Map and Set fields of POJOs for Flink
+    2.x's own serializers. Everything else is copied. The command refuses states that it can't
+    migrate, and lists them all, unless --skip-state leaves them out.
 
     \b
     savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
@@ -359,14 +361,14 @@ def migrate(
 
 
 @options.inspection()
-@options.operator_option("The operator, by its uid or the hash of it.", required=True)
-@options.merge_option("How a state's instances become one value: sum, min, max or concat.")
+@options.operator_option("The operator's uid, or its hash.", required=True)
+@options.merge_option("How to merge a state's instances into one value: sum, min, max or concat.")
 @writes
 def merge_local(writer: SavepointWriter, operator: str, merge: dict[str, str]) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary state.
+    """Copy the savepoint at PATH to OUT, with an operator's local state merged into ordinary state.
 
-    Spark merges the instances of a key in all subtasks into one value, and appends those of lists.
-    Flink restores the result.
+    Spark merges a key's instances from all subtasks into one value; lists are appended. Flink
+    restores the result.
 
     \b
     savepoint merge-local s3://jobs/local s3://jobs/merged --operator counts --merge count=sum

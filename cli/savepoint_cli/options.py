@@ -180,7 +180,7 @@ allow_path = common_option(
     "allow_paths",
     multiple=True,
     metavar="PREFIX",
-    help="A directory or URI on another store that may be read. Repeatable.",
+    help="Allow reads from this directory, or this URI on another store. Repeatable.",
 )
 strict_paths = common_option(
     "--strict-paths",
@@ -198,7 +198,8 @@ opening_only = collected(
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
         metavar="FILE",
         callback=callback(_classes),
-        help="Descriptions of classes that Kryo wrote, in the YAML of savepoint classes.",
+        help="Descriptions of classes that Kryo wrote: the YAML that savepoint classes prints,"
+        " filled in.",
     ),
     common_option(
         "--key-type",
@@ -207,7 +208,7 @@ opening_only = collected(
         metavar="OPERATOR=TYPE",
         callback=pairs("an operator and a type, as summarize=STRING"),
         shell_complete=completion.followed("=", completion.operators),
-        help="The type of an operator's keys, if no file tells it, such as"
+        help="The type of an operator's keys, if the savepoint doesn't have it, such as"
         " orders='TUPLE<STRING, LONG>'. Repeatable.",
     ),
     common_option(
@@ -215,7 +216,7 @@ opening_only = collected(
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
         metavar="FILE",
         callback=callback(_types),
-        help="Types of the states of a PyFlink job, in YAML as savepoint types prints it.",
+        help="Types of a PyFlink job's states: the YAML that savepoint types prints.",
     ),
     allow_path,
     strict_paths,
@@ -238,12 +239,13 @@ opening_only = collected(
         "--plan",
         type=click.Path(exists=True, dir_okay=False),
         metavar="FILE",
-        help="The compiled plan of a SQL job: operators get their uids, and rows the names of the query.",
+        help="The compiled plan of a SQL job; it gives operators their uids, and columns the"
+        " names of the query.",
     ),
     common_option(
         "--trigger",
         is_flag=True,
-        help="Let the running job flink://host:8081/JOB take a savepoint, and read that.",
+        help="Make the running job flink://host:8081/JOB take a savepoint, and read it.",
     ),
     common_option(
         "--trigger-into",
@@ -300,21 +302,21 @@ nanoseconds = common_option(
     type=click.Choice(["refuse", "struct", "text", "truncate"]),
     default="refuse",
     show_default=True,
-    help="The form of times with more digits than microseconds.",
+    help="How to show times with nanoseconds.",
 )
 undescribed_subclasses = common_option(
     "--undescribed-subclasses",
     type=click.Choice(["refuse", "bytes", "rest"]),
     default="refuse",
     show_default=True,
-    help="The form of POJOs of subclasses that no snapshot describes; `rest` also leaves out what lies"
-    " behind a value that can't be decoded.",
+    help="How to show POJOs of subclasses that no snapshot describes; `rest` also leaves out"
+    " elements after a value that can't be decoded.",
 )
 matches = click.option(
     "--matches",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="Pairs of numbers of operators, old: new, as YAML, where operators were matched wrongly.",
+    help="Correct wrongly matched operators: a YAML file with pairs of operator numbers, old: new.",
 )
 times = click.option(
     "--times",

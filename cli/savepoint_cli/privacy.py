@@ -1,4 +1,4 @@
-"""Commands that keep people out of savepoints: masks, samples, and values that are looked for."""
+"""Commands that keep personal data out of savepoints: masks, samples, and the search for values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _strict = click.option(
 @_strict
 @click.option("--suggest", is_flag=True, help="Print a draft of RULES, and write nothing.")
 @options.count_option(
-    "--limit", default=100_000, text="Number of entries of each state that --suggest looks at."
+    "--limit", default=100_000, text="Number of entries that --suggest reads of each state."
 )
 def mask(
     output: Output,
@@ -51,9 +51,9 @@ def mask(
 ) -> None:
     """Copy the savepoint at PATH to OUT, with values masked by the RULES.
 
-    RULES is a YAML file; --suggest drafts it from the names of fields and the forms of texts. Keys
-    are masked, too, and keep their states, windows and timers. The secret of keyed methods comes
-    from the variable SAVEPOINT_MASK_SECRET, or from where RULES say, never from the command line.
+    RULES is a YAML file; --suggest drafts it from field names and the forms of texts. Keys can be
+    masked, too, and keep their states, windows and timers. Keyed methods take their secret from the
+    variable SAVEPOINT_MASK_SECRET, or from the place that RULES name, never from the command line.
 
     \b
     savepoint mask s3://jobs/savepoint-1a2b --suggest
@@ -80,7 +80,7 @@ def mask(
     "--per-key-group",
     type=click.IntRange(1),
     metavar="COUNT",
-    help="The number of keys to take of each key group.",
+    help="The number of keys to take from each key group.",
 )
 @click.option(
     "--mask",
@@ -102,7 +102,7 @@ def sample(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with some of its keys and all of their state.
 
-    Equal keys are taken in all operators. Operator state stays whole.
+    All operators keep the same keys. Operator state stays whole.
 
     \b
     savepoint sample s3://jobs/savepoint-1a2b /tmp/small --fraction 0.01
@@ -122,7 +122,7 @@ def sample(
     "--values-file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="A file with a value per line; they then stay out of the history of the shell.",
+    help="A file with a value per line; this keeps values out of the shell's history.",
 )
 @click.option(
     "--snapshots", "is_all", is_flag=True, help="Search all snapshots below the directory PATH."
@@ -132,7 +132,8 @@ def sample(
     "--save",
     metavar="FILE",
     type=click.Path(dir_okay=False, writable=True),
-    help="Write the answer, with values and keys, for delete-keys --found; the file is replaced.",
+    help="Write the answer, with values and keys, to FILE for delete-keys --found; FILE is"
+    " replaced.",
 )
 def find_values(
     output: Output,
@@ -144,11 +145,11 @@ def find_values(
     is_all: bool,
     contains: bool,
 ) -> None:
-    """Show where the savepoint at PATH has a VALUE: in keys, values, operator state or any bytes.
+    """Find where the savepoint at PATH has a VALUE: in keys, values, operator state or other bytes.
 
-    All state is read and decoded. A VALUE is a text, or a number or time as it is shown. Bytes that
-    can't be decoded, and whole files, are searched in UTF-8, UTF-16 and the forms of Flink and
-    Kryo. Exit code 3 says that nothing was found.
+    All state is read and decoded. Write a VALUE as a text, or as a number or time in the form that
+    show prints. Whole files, and bytes that can't be decoded, are searched for the value in UTF-8,
+    UTF-16 and the encodings of Flink and Kryo. Exit code 3 means that nothing was found.
 
     \b
     savepoint find s3://jobs/savepoint-1a2b ada@example.com

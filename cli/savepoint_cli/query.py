@@ -55,7 +55,8 @@ def _file(given: str) -> tuple[str, str]:
     metavar="OUT",
     callback=options.callback(_file),
     shell_complete=completion.paths,
-    help="Write all rows to OUT, a .parquet, .csv or .json (lines) file; Spark also to a directory/.",
+    help="Write all rows to OUT: a .parquet, .csv or .json (lines) file, or with Spark a"
+    " directory/.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace an existing file at OUT.")
 @click.option("--allow-files", is_flag=True, help="Let DuckDB read files of this machine.")
@@ -64,9 +65,10 @@ def _file(given: str) -> tuple[str, str]:
     "--cache",
     metavar="CACHE",
     shell_complete=completion.paths,
-    help="Convert the tables of the query to Parquet in DIR, once; later queries read that.",
+    help="Convert the query's tables to Parquet in the directory CACHE once; later queries read"
+    " the Parquet.",
 )
-@options.count_option("-n", "--rows", default=100, text="How many rows at most.")
+@options.count_option("-n", "--rows", default=100, text="Maximum number of rows.")
 @options.times
 @engine_options("duckdb", "The engine: DuckDB in this process, or Spark.")
 @options.nanoseconds
@@ -84,11 +86,11 @@ def query(
 ) -> None:
     """Run SQL over the tables of the savepoint at PATH; without SQL, open a prompt.
 
-    SQL may come by stdin, too.
+    SQL can also come from stdin.
 
-    A table is called <operator>.<table>. Write _ for any other character than letters, digits and
-    _, or put the name in double quotes. "savepoint list" shows the names. A query reads only its
-    tables, the columns that it names, and the key groups of key = ... and key IN (...).
+    A table is called <operator>.<table>; "savepoint list" shows the names. Replace characters other
+    than letters, digits and _ by _, or put the name in double quotes. A query reads only the tables
+    and columns that it names, and with key = ... or key IN (...) only the key groups of these keys.
 
     \b
     savepoint query s3://jobs/orders/savepoint-1a2b "SELECT key, total FROM summarize.keyed_state"

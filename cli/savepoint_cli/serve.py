@@ -40,7 +40,7 @@ def names_of(paths: Iterable[str]) -> dict[str, str]:
     type=click.IntRange(0, 65535),
     metavar="PORT",
     default=0,
-    help="The port of this machine; a free one by default.",
+    help="The local port; a free one by default.",
 )
 @options.seconds
 @options.memory_limit
@@ -49,9 +49,9 @@ def serve(
 ) -> None:
     """Show the savepoint at PATH, and each OTHER, in a web browser.
 
-    Needs the extra "serve". The printed address has a token, and only this machine reaches it.
-    Pages show operators, rows, keys, sizes, faults and differences, and answer SQL. They change
-    nothing. Ctrl-C ends it.
+    Needs the extra "serve". The command prints an address with a token; only this machine can open
+    it. Pages show operators, rows, keys, sizes, faults and differences, and answer SQL. They change
+    nothing. Stop the server with Ctrl-C.
 
     \b
     savepoint serve s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f

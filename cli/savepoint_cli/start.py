@@ -1,4 +1,4 @@
-"""The entry of the program: reports Ctrl-C by a line, even while modules are imported."""
+"""The entry point of the program: reports Ctrl-C in one line, even while modules are imported."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ _DATABASES = ("duckdb", "delta", "iceberg")
 @click.option(
     "--escape-formulas",
     is_flag=True,
-    help="In CSV: put a quote in front of texts that a spreadsheet would take as formulas.",
+    help="In CSV, put a quote before texts that a spreadsheet would take for formulas.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file or table that is at OUT.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file or table at OUT.")
 def export_table(
     output: Output,
     opening: Opening,
@@ -61,8 +61,8 @@ def export_table(
 ) -> None:
     """Write TABLE of the savepoint at PATH to OUT, without Spark.
 
-    OUT is a file, a DuckDB file that gets the table, the directory of a Delta table, or a table of
-    an Iceberg catalog, CATALOG.NAMESPACE.TABLE.
+    OUT is a file, a DuckDB file to add the table to, the directory of a Delta table, or an Iceberg
+    table: CATALOG.NAMESPACE.TABLE.
 
     \b
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --format parquet
@@ -85,7 +85,7 @@ def export_table(
     "--description",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     required=True,
-    help="A YAML file that says which state the columns become.",
+    help="A YAML file that maps columns to states.",
 )
 @click.option(
     "--format",
@@ -93,13 +93,13 @@ def export_table(
     "form",
     metavar="FORMAT",
     type=click.Choice(_FORMATS),
-    help=f"The format of DATA, if names of files don't tell: {_NAMED_FORMATS}.",
+    help=f"The format of DATA, if file names don't show it: {_NAMED_FORMATS}.",
 )
 @destination
 def import_table(
     output: Output, data: str, destination: Destination, description: Path, form: str | None
 ) -> None:
-    """Write a savepoint to OUT, with the rows of DATA as the state of an operator.
+    """Write a savepoint to OUT whose operator has the rows of DATA as its state.
 
     DATA is a Parquet, Avro, CSV or JSON lines file, or a directory of such files.
 
