@@ -25,10 +25,10 @@ Place = tuple[str, str, str]
 
 _TEXT = """# Compatibility
 
-This page lists what was read, written and restored, by release of Flink, by type, and by release of Python and PySpark. Every
-number comes from a run: the page is generated from the results of runs. It says nothing about what no run has tried.
+This page lists what was read, written and restored: by release of Flink, by type, and by release of Python and PySpark. The page
+is generated from the results of runs, so it says nothing about what no run has tried.
 
-A round trip reads every state of a savepoint into a DataFrame, writes all of them into a new savepoint by `with_state`, and
+A round trip reads every state of a savepoint into a DataFrame, writes all of them into a new savepoint with `with_state`, and
 compares the rows of both:
 
 ```bash
@@ -39,16 +39,16 @@ PYTHONPATH=formats:state_processor:cli:tests python -m round_trip sample_savepoi
 
 | result of a state       | meaning                                                                                  |
 |-------------------------|------------------------------------------------------------------------------------------|
-| equal                   | all of its rows were written, and are the same afterwards                                |
+| equal                   | all rows were written, and are the same afterwards                                       |
 | passed                  | timers, and state that only its operator knows: bytes that were copied, with equal rows  |
-| refused                 | writing it was refused, with a reason; its bytes were copied                             |
+| refused                 | writing was refused, with a reason; the bytes were copied                                |
 | differs                 | rows are not the same afterwards: a fault                                                |
 
 ## Releases of Flink
 
 A real Flink then restores both the savepoint and the one made of its rows, and prints all values, timers, windows and elements.
-The table names a Flink if both prints were the same. A release without a sample wrote its own savepoints for this, from state
-that it had restored.
+If both outputs were the same, the table has this Flink as "restored by". A release without a sample restored state of another
+one, and wrote its own savepoints from it.
 
 ```bash
 SAVEPOINT_ROUND_TRIPS=all SAVEPOINT_ROUND_TRIPS_FILE=tests/round_trip/results/restored.json \\
@@ -59,7 +59,7 @@ SAVEPOINT_ROUND_TRIPS=all SAVEPOINT_ROUND_TRIPS_FILE=tests/round_trip/results/re
 
 {releases}
 
-A range of releases means that the savepoint does not name its release: `_metadata` tells only the range. There was no savepoint of {absent}.
+A range of releases means that the savepoint does not store its release: `_metadata` shows only the range. There was no savepoint of {absent}.
 Savepoints of Flink 1.18 and 1.20 that were migrated, and then restored by Flink 2, are on the page about
 [upgrades](how-to/upgrade-flink.md).
 
@@ -69,7 +69,7 @@ Savepoints of Flink 1.18 and 1.20 that were migrated, and then restored by Flink
 
 ## Types
 
-A type is counted for each state that has it anywhere: in its key, its namespace, its value, or within these. The names are
+A type is counted once for each state that contains it: as its key, namespace or value, or within one of these. The names are
 those of the [layouts](formats/values.md).
 
 {types}
@@ -82,9 +82,9 @@ No savepoint here has {unmet}. Tests with bytes cover these types; this page cla
 
 ## Python and PySpark
 
-`.ci/matrix` runs a selection of the tests on each pair, over Spark and Spark Connect; `.ci/matrix --small` runs a
-few tests without Spark, which CI does with the newest of both; `.ci/matrix --lowest` runs a few with the oldest
-dependencies that `pyproject.toml` allows. Each has an environment of its own:
+`.ci/matrix` runs a selection of the tests on each pair, with Spark and Spark Connect. `.ci/matrix --small` runs a few tests
+without Spark; CI does this with the newest Python and PySpark. `.ci/matrix --lowest` runs a few tests with the oldest
+dependencies that `pyproject.toml` allows. Each pair has its own environment:
 
 ```bash
 .ci/matrix 3.11/3.5 3.11/4.2
@@ -92,28 +92,28 @@ dependencies that `pyproject.toml` allows. Each has an environment of its own:
 .ci/matrix --lowest
 ```
 
-PySpark 3.5 and 4.0 have [less](how-to/install.md#pyspark), and a selection of their own.
+PySpark 3.5 and 4.0 support [less](how-to/install.md#pyspark), and run their own selection.
 
 {versions}
 
 ## Other ways to run
 
-Tried by hand on 2026-11-26, with the sample `states-2.2.1-rocksdb-native`:
+These were tried by hand on 2026-11-26, with the sample `states-2.2.1-rocksdb-native`:
 
 | way                                                        | what happened | reason |
 |------------------------------------------------------------|---------------|--------|
-| `spark-submit --py-files packages.zip`, PySpark 4.3.0, `local[2]` | reading, `spark.read.format`, SQL, bootstrap, changes, rescale work | the dependencies were installed, the package was not |
+| `spark-submit --py-files packages.zip`, PySpark 4.3.0, `local[2]` | reading, `spark.read.format`, SQL, bootstrap, changes, rescale work | the dependencies were installed, but not the package |
 | the same with `local-cluster[2,1,1024]` | `Savepoint.load`, `read_*` work; the rest was not reached | stopped after 280 seconds on a busy machine |
 | Sail 0.7.2, `pysail`, with PySpark 4.0.5                   | `Savepoint.load(…).read_*`, `count_rows` and `savepoint_metadata` work | they are tasks over Arrow and a table function |
-| the same: `register()`, views in SQL                       | refused by Sail | its parser takes no options (`WITH`) behind the name of a table, which the views have |
-| the same: `spark.read.format("savepoint")`                 | not found; fails if registered | Sail hands a data source its schema as one of Arrow, not of Spark |
+| the same: `register()`, views in SQL                       | refused by Sail | its parser accepts no options (`WITH`) after a table name, and the views have them |
+| the same: `spark.read.format("savepoint")`                 | not found; fails if registered | Sail gives a data source an Arrow schema, not a Spark schema |
 | the same: bootstrap, `rescale`                             | refused by Sail | `extraction must be a literal`, and `Cannot cast string 'subtask' to value of Int64 type` |
 | Sail 0.7.2 with PySpark 4.3.0                              | no session | Sail says that it does not support this PySpark |
 """
 
 
 def compatibility_page() -> str:
-    """The page, of the results that are kept."""
+    """The page, made from the stored results."""
     trips, restored, versions = (
         json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
         for name in ("round_trips", "restored", "versions")
@@ -177,7 +177,7 @@ def _runs(runs: Iterable[dict[str, str]]) -> str:
 
 
 def _form(row: dict[str, Any]) -> str:
-    """Before Flink 1.16 ``_metadata`` does not say what it is."""
+    """The kind of snapshot; before Flink 1.16, ``_metadata`` does not have its format."""
     kind = row.get("form") or row["kind"]
     if "savepoint" not in kind:
         return str(kind)
@@ -200,7 +200,7 @@ def _releases(trips: Rows, restored: Rows) -> str:
     for row in restored:
         place = _place(row)
         by[place].add(row["restored_by"])
-        # What a Flink wrote only to have it restored lies nowhere.
+        # A savepoint that was written only to be restored is not stored.
         if row["is_new"] and row["name"] not in read[place]:
             read[place].add(row["name"])
             ends[place].update(equal=row["states"])
