@@ -50,7 +50,7 @@ class Verification:
         is_whole: Whether nothing is damaged; state that could not be checked is not damage.
         operators: Number of operators.
         files: Number of checked files.
-        file_size: Bytes of these files; a range of a file counts alone.
+        file_size: Bytes of these files; of some files, only a range counts.
         entries: Number of decoded entries and elements.
         faults: Damage, and state that could not be checked.
     """

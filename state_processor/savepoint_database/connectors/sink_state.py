@@ -1,4 +1,4 @@
-"""State of sinks as a table, and savepoints without some of it.
+"""State of sinks as a table, and savepoints without some of that state.
 
 A sink repeats its pending commits when its job is restored. A commit that can't succeed any more
 keeps the job from starting; without it, the job starts and the data of that commit is lost, unless

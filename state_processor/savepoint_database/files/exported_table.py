@@ -63,7 +63,7 @@ def export_table(
     """Writes a table to a file or a database; holds only a few batches in memory.
 
     Args:
-        scan: The table and the selection of it; see ``Savepoint.scan``.
+        scan: The table, and what to read of it; see ``Savepoint.scan``.
         path: A local path, or a URI of a file system that pyarrow knows. For ``duckdb`` a local file, in which
             the table is ``operator.table``; for ``delta`` the directory of the table; for ``iceberg`` the
             table, ``catalog.namespace.table``. The file or table appears when it is complete.
@@ -88,7 +88,7 @@ def export_table(
     is_database = table_format in set(TableTarget)
     form = TableTarget(table_format) if is_database else TableFormat(table_format)
     if escape_formulas and form is not TableFormat.CSV:
-        raise ValueError(f"formulas are escaped in CSV alone, not in {table_format}")
+        raise ValueError(f"formulas are only escaped in CSV, not in {table_format}")
     # Texts have all digits anyway.
     asked = checked_nanoseconds(scan.options.nanoseconds)
     nanoseconds = asked if is_database or TableFormat(form).has_types else "text"

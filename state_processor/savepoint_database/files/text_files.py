@@ -2,7 +2,7 @@
 
 | Arrow                        | text                                                     |
 |------------------------------|----------------------------------------------------------|
-| timestamp                    | ``2026-01-31 12:00:00.000``, with ``Z`` behind it if UTC |
+| timestamp                    | ``2026-01-31 12:00:00.000``, with ``Z`` after it if UTC  |
 | date32, time32, time64       | ``2026-01-31``, ``12:00:00.000``                         |
 | duration                     | its number, in its unit: milliseconds                    |
 | decimal                      | its digits, ``12.50``                                    |

@@ -2,11 +2,11 @@
 
 | in a column                     | name of the field                                            |
 |---------------------------------|--------------------------------------------------------------|
-| field of a struct               | the name behind that of the struct: ``value.address``        |
-| elements of a list              | that of the list                                             |
-| entries of a map                | ``key`` and ``value`` behind that of the map                 |
-| value with the time of its TTL  | that of the value; the time is no field                      |
-| bytes that nobody can decode    | that of what they are: a leaf of an unknown type             |
+| field of a struct               | its name after that of the struct: ``value.address``         |
+| elements of a list              | the name of the list                                         |
+| entries of a map                | ``key`` and ``value`` after the name of the map              |
+| value with the time of its TTL  | the name of the value; the time is no field                  |
+| bytes that nobody can decode    | the name of the undecoded value: a leaf of an unknown type   |
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 | type                         | types of fields, as ``FieldType`` has them                        |
 | method                       | one of ``METHODS``, with its options                              |
 
-A field is ``key``, ``namespace``, ``map_key`` or ``value``, with names of inner fields behind it:
+A field is ``key``, ``namespace``, ``map_key`` or ``value``, followed by the names of inner fields:
 ``value.address.zip``. Elements of a list have the name of the list, entries of an inner map ``key``
 and ``value``.
 """

@@ -1,4 +1,4 @@
-"""Masks of an operator: entries of keyed state and elements of operator state, written anew.
+"""Masks of an operator: rewrites entries of keyed state and elements of operator state.
 
 Keys, namespaces and keys of maps are parts of an entry's key. Like values, they are decoded to
 columns, masked and encoded; the rest of the state is copied as bytes. New keys have new key groups.

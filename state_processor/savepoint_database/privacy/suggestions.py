@@ -74,7 +74,7 @@ _MOST_OF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SuggestedField:
-    """A field, and what is known of it.
+    """A field, and the facts that are known about it.
 
     Attributes:
         operator: The operator.

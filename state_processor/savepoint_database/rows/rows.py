@@ -141,7 +141,7 @@ class RowPages:
         self._begin_split(0)
 
     def page(self, number: int) -> Page:
-        """A page; empty behind the last one."""
+        """A page; empty after the last one."""
         with self._lock:
             if number not in self._kept:
                 try:

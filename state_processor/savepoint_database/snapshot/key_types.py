@@ -1,6 +1,6 @@
 """Types of keys and of PyFlink's state that the user gives, because files don't tell them.
 
-A checkpoint of a changelog that was never materialized has no header, and changes don't tell the
+A checkpoint of a changelog that was never materialized has no header, and changes don't contain the
 serializer of keys. Timers do; without timers, only the user knows it.
 
 PyFlink's process mode stores no types. The user gives them like this:

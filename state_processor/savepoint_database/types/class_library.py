@@ -78,7 +78,7 @@ class ClassToDescribe:
     Attributes:
         class_name: Its full name.
         values: State (``operator/state``) -> number of values in which the class is the first
-            unknown one. Nothing can be read behind it.
+            unknown one. Nothing after it can be read.
         superclass: The POJO of which it is a subclass that no serializer describes; empty where Kryo
             wrote its objects.
         collections: Fields, as ``operator: state 'name': class.field``, whose elements a migration to

@@ -25,7 +25,7 @@ def plain_name(name: str) -> str:
 
 
 def unused(name: str, names: Iterable[str]) -> str:
-    """The name, or the first with a number behind it that is not among ``names``."""
+    """The name; if ``names`` has it, with the first unused number appended."""
     taken = {other.casefold() for other in names}
     numbered = (f"{name}_{number}" for number in count(2))
     return next(

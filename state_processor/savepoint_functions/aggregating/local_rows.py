@@ -147,7 +147,7 @@ def combined_rows(
         if not batch.num_rows:
             continue
         merged = aggregation.merged([*held, gathered(batch)])
-        # The last group may go on in the next batch.
+        # The last group may continue in the next batch.
         yield from with_keys(layout, _slices(merged.slice(0, merged.num_rows - 1)))
         held = [merged.slice(merged.num_rows - 1)]
     yield from with_keys(layout, held)

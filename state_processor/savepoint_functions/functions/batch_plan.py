@@ -241,8 +241,8 @@ class BatchFunctionPlan(KeyedFunctionPlan):
         names = [descriptor.name for descriptor in descriptors]
         if not names or len({*names, KEY}) <= len(names):
             raise ValueError(
-                f"a function over batches has states with names of their own, and none {KEY!r}, as the"
-                f" column of the keys; it was given: {', '.join(names) or 'none'}"
+                f"a function over batches needs states with distinct names, none of them {KEY!r}, which"
+                f" is the column of keys; it was given: {', '.join(names) or 'none'}"
             )
         if batch_rows < 1:
             raise ValueError(f"batch_rows={batch_rows}, expected 1 or more")

@@ -215,7 +215,7 @@ def kept_once(table: DataFrame) -> DataFrame:
     It is no cache, because Spark would run the function again for a lost partition of a cache.
 
     Raises:
-        SavepointError: A task has failed with it.
+        SavepointError: A task failed with this error.
     """
     with typed_errors():
         return table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)

@@ -80,7 +80,7 @@ class KeyedContext:
         self._side_outputs.add(tag, Place(self.current_key), row)
 
     def set_current_key(self, *_: Any) -> NoReturn:
-        """Raises ``TypeError``, because a function sees the key of its row alone."""
+        """Raises ``TypeError``, because a function only sees the key of its row."""
         raise TypeError(
             "a function sees the state of the key of its row alone, because other keys are in other"
             " tasks: give each key that a row concerns a row of its own, with explode or unionAll,"

@@ -157,7 +157,7 @@ class NamespaceTable:
         others = columns[:_FIRST_STATE]
         states = [columns[_FIRST_STATE + index] for index, _ in self.states]
         if len(others) + len(states) < len(columns):
-            # A key may have state in another table alone.
+            # A key may have state in only another table.
             has_any = [
                 any(value is not None for value in values) for values in zip(*states, strict=True)
             ]

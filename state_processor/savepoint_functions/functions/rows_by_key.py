@@ -67,7 +67,7 @@ class RowTypes:
     has_key_groups: bool = False
 
     def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
-        """The rows of a partition by key; a key that goes on in the next batch comes again."""
+        """The rows of a partition by key; a key that continues in the next batch comes again."""
         makes = [record_maker(names) for names in self.inputs]
         for batch in batches:
             if batch.num_rows:

@@ -147,7 +147,7 @@ class Backlog:
         Raises:
             SavepointExistsError: The directory has a finished backlog already; see
                 ``BacklogResult.find``.
-            SavepointError: A task or the file system has failed with it.
+            SavepointError: A task or the file system failed with this error.
             ValueError: Not 1 <= parallelism <= max parallelism <= 32768.
 
         Example:

@@ -24,7 +24,7 @@ class CommittedBatch:
     Attributes:
         batch_id: Its number.
         watermark: The watermark that the rows of earlier batches have reached, in ms.
-        offsets: The offsets behind its last rows: one for each source of the query, as Spark writes
+        offsets: The offsets after its last rows: one for each source of the query, as Spark writes
             them; null for a source without rows so far.
     """
 
@@ -66,7 +66,7 @@ class CommittedBatch:
         return cls(fields["batch_id"], fields["watermark"], tuple(fields["offsets"]))
 
     def write_beside(self, savepoint: str) -> None:
-        """Writes the offsets beside a savepoint. Raises ``SavepointError`` if that fails."""
+        """Writes the offsets next to a savepoint. Raises ``SavepointError`` if that fails."""
         text = json.dumps(
             {"batch_id": self.batch_id, "watermark": self.watermark, "offsets": self.offsets}
         )

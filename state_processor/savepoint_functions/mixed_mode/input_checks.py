@@ -1,4 +1,4 @@
-"""Checks that a stream can go on from a backlog: inputs, columns, timestamps and keys."""
+"""Checks that a stream can continue from a backlog: inputs, columns, timestamps and keys."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def streamed_rows(keyed: KeyedFunctionVerbs) -> KeyedRowsTransformation:
 
 
 def expect_alike(backlog: Inputs, stream: Inputs) -> None:
-    """Raises ``ValueError`` or ``UnstableKeyError`` if a stream can't go on from a backlog."""
+    """Raises ``ValueError`` or ``UnstableKeyError`` if a stream can't continue from a backlog."""
     if len(backlog) != len(stream):
         raise ValueError(
-            f"the backlog has {_count(backlog)}, the stream {_count(stream)}: connect as many"
+            f"the backlog has {_count(backlog)}, the stream {_count(stream)}: connect the same number"
         )
     expect_bounded(backlog)
     if all(rows.timestamps is None for rows in backlog):
@@ -75,7 +75,7 @@ def _expect_no_state(live: KeyedInput, where: str) -> None:
         if streams and (name in _STATEFUL or (len(streams) > 1 and name == "Join")):
             raise ValueError(
                 f"the stream{where} comes from an operator with state, {name}, and Spark runs no"
-                " other one behind it in update mode, in which a function gives its rows at once:"
+                " other one after it in update mode, in which a function gives its rows at once:"
                 " write the rows of that operator, and stream what is written"
             )
         nodes += streams

@@ -173,10 +173,10 @@ class MixedModeJob:
         return cls(past, stream_plan(function, live, settings), settings, place)
 
     def start(self, output: Output = no_output, on_progress: Tell | None = None) -> RunningStream:
-        """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
+        """Runs the backlog, unless that is done already, and starts the stream, or continues it.
 
         It returns when the backlog is over. A backlog that fails or is killed begins anew the next
-        time. A stream goes on after its last committed batch.
+        time. A stream continues after its last committed batch.
 
         Args:
             output: Takes the rows of a batch and its number, see ``outputs``; by default rows are
@@ -189,7 +189,7 @@ class MixedModeJob:
             The stream, which runs until it is stopped.
 
         Raises:
-            SavepointError: The backlog has failed with it.
+            SavepointError: The backlog failed with this error.
 
         Example:
             >>> running = job.start(ParquetOutput("/jobs/totals/rows"), print_progress)
@@ -219,10 +219,10 @@ class MixedModeJob:
                 gets. Its operators are in this savepoint, too.
 
         Raises:
-            SavepointExistsError: A savepoint lies there.
+            SavepointExistsError: A savepoint is there already.
             StreamingQueryException: The stream has failed.
             EndlessTimersError: Timers register each other without end.
-            SavepointError: The backlog, a task or the file system has failed with it.
+            SavepointError: The backlog, a task or the file system failed with this error.
 
         Example:
             >>> job.finish("/jobs/totals/last", ParquetOutput("/jobs/totals/rows"))

@@ -96,9 +96,9 @@ _PATIENCE_SECONDS = 10.0
 
 
 class RunningStream:
-    """A stream that goes on from its last committed batch, and runs until it is stopped, or fails.
+    """A stream that continues from its last committed batch, and runs until it is stopped, or fails.
 
-    Use it in a ``with`` statement, or stop it. When its job is started again, it goes on where it
+    Use it in a ``with`` statement, or stop it. When its job is started again, it continues where it
     was stopped.
 
     Attributes:
@@ -158,8 +158,8 @@ class RunningStream:
 
         Raises:
             SavepointNotFoundError: No batch is committed yet; use the savepoint of the switch.
-            SavepointExistsError: A savepoint lies there.
-            SavepointError: The file system has failed with it.
+            SavepointExistsError: A savepoint is there already.
+            SavepointError: The file system failed with this error.
 
         Example:
             >>> running.take_savepoint("/jobs/totals/cut-over")
@@ -178,7 +178,7 @@ class RunningStream:
 
         Raises:
             StreamingQueryException: The stream has failed.
-            SavepointError: A task has failed with it, or a process of Python has not started.
+            SavepointError: A task failed with this error, or a Python process did not start.
         """
         with typed_errors():
             self._running.processAllAvailable()
@@ -197,7 +197,7 @@ class RunningStream:
 
         Raises:
             StreamingQueryException: It has failed.
-            SavepointError: A savepoint of the interval, or a task, has failed with it.
+            SavepointError: A savepoint of the interval, or a task, failed with this error.
         """
         with typed_errors():
             if timeout_s is None:
@@ -210,7 +210,7 @@ class RunningStream:
         return has_ended
 
     def stop(self) -> None:
-        """Stops the stream; work that is not committed is done again when it goes on.
+        """Stops the stream; uncommitted work is done again when it continues.
 
         Raises:
             SavepointError: A savepoint of the interval has failed.

@@ -1,6 +1,6 @@
 """A function over the rows of one stream, or of two: its query of Spark, and a savepoint of its state.
 
-State lies in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch
+State is in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch
 begins with the state of the batch before it, so no row counts twice. Keys without a visit still
 have their state of the switch.
 """
@@ -130,7 +130,7 @@ def stored_states(plan: FunctionPlan) -> tuple[StoredState, ...]:
 
 @dataclass(frozen=True)
 class StreamFunction:
-    """A function over the rows of one stream, or of two, that goes on from the state of a switch.
+    """A function over the rows of one stream, or of two, that continues from the state of a switch.
 
     ``directory`` has Spark's checkpoint, the state of the switch, and the keys to wake up.
     ``untouched`` has the rows of the keys of the switch, see ``initial_state``. ``initial`` is the
@@ -158,7 +158,7 @@ class StreamFunction:
         """The function that continues from a savepoint and a watermark (ms).
 
         Raises:
-            SavepointError: The savepoint or the file system has failed with it.
+            SavepointError: The savepoint or the file system failed with this error.
         """
         uid, states, rows = settings.uid, stored_states(plan), plan.task.rows
         switch = SwitchState.of(f"{directory}/switch", savepoint, uid, states, watermark)
@@ -221,11 +221,11 @@ class StreamFunction:
         return replace(batch, offsets=tuple(offsets))
 
     def write_savepoint(self, batch: CommittedBatch, path: str) -> WrittenSavepoint:
-        """Writes the state after a committed batch to a new or empty directory, and its offsets beside.
+        """Writes the state after a committed batch to a new or empty directory, and its offsets next to it.
 
         Raises:
-            SavepointExistsError: A savepoint lies there.
-            SavepointError: The file system has failed with it.
+            SavepointExistsError: A savepoint is there already.
+            SavepointError: The file system failed with this error.
         """
         keys, settings = self.keys(batch.batch_id), self.settings
         state = StoredTransformation(keys, self.inputs[0].key, self.plan.states, self.initial)

@@ -250,7 +250,7 @@ class SwitchState:
 
         Raises:
             OperatorNotFoundError: The savepoint has no such operator.
-            SavepointError: A task or the file system has failed with it.
+            SavepointError: A task or the file system failed with this error.
         """
         manifest = Location.of(f"{directory}/{_MANIFEST}")
         if manifest.file_size() is None:

@@ -7,7 +7,7 @@ writes them down, and after a restart each input begins with a row that has only
 | path               | content                                                                      |
 |--------------------|------------------------------------------------------------------------------|
 | ``watermarks.json``| that of each input, in ms, after the last batch, before that is committed    |
-| ``ticks/<n>``      | rows of input n that have a watermark alone; the input streams them too      |
+| ``ticks/<n>``      | rows of input n that only have a watermark; the input streams them too       |
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class FunctionStateTransformation(PlannedTransformation):
 
     @property
     def initial(self) -> Operator | None:
-        """The operator that the function goes on from; its other states are copied."""
+        """The operator from which the function continues; its other states are copied."""
         state = self.rows.initial
         return None if state is None else state.operator
 

@@ -154,7 +154,7 @@ class LocalKeyedTransformation:
         return LocalFunctionTransformation.of(self._without_windows(), function)
 
     def connect(self, other: object) -> NoReturn:  # noqa: ARG002  # it is refused whatever it is
-        """Raises ``TypeError``, because rows of another input lie in other partitions."""
+        """Raises ``TypeError``, because rows of another input are in other partitions."""
         raise TypeError(NOT_CONNECTED)
 
     def _aggregated(self, aggregates: tuple[BoundAggregate, ...]) -> LocalAggregation:

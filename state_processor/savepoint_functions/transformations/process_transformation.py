@@ -223,7 +223,7 @@ class KeyedFunctionVerbs(ABC):
 
         Raises:
             ValueError: There is no state, or there are two inputs; and the errors of ``transform``.
-            SavepointError: A task has failed with it, as when the function left out a column, or
+            SavepointError: A task failed with this error, as when the function left out a column, or
                 gave it another type.
 
         Example:
@@ -308,7 +308,7 @@ class KeyedFunctionVerbs(ABC):
             ValueError: A schema has no columns, two side outputs have one name, the
                 out-of-orderness is negative, or there are a watermark and timers in namespaces,
                 which nothing fires; and the errors of ``transform``.
-            SavepointError: A task has failed with it.
+            SavepointError: A task failed with this error.
 
         Example:
             >>> run = keyed.run(Counts(), "word STRING, count BIGINT")

@@ -181,7 +181,7 @@ class WindowTimerMap(MapState):
 class WindowTimerService(TimerService):
     """Timers of windows, whose event time always flows.
 
-    A window that ends has no more timers than milliseconds, so as many may fire as in Flink.
+    A window that ends has no more timers than milliseconds, so none is refused, as in Flink.
     """
 
     def __init__(self, backend: KeyedStateBackend, service: str, namespace: Layout) -> None:

@@ -223,7 +223,7 @@ class KeyedColumns(PlannedTransformation):
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, rows))
 
     def _rows_of_timers(self) -> tuple[KeyedRows, ...]:
-        """Rows of timers alone; a key may have several, because timers are a set."""
+        """Rows with only timers; a key may have several, because timers are a set."""
         names = [*self.key.columns, *([NAMESPACE] if self._namespaces(self.data) else [])]
         key_groups = [] if self.key.key_groups is None else [self.key.key_groups]
         columns = [column_of(self.data, name)[0] for name in dict.fromkeys((*names, *key_groups))]

@@ -183,7 +183,7 @@ class ChangedTable:
         return TableRows(self.operator.scan(self.table, options), written, self.nanoseconds)
 
     def data(self) -> DataFrame:
-        """The rows after all changes; times of last access are columns beside the values."""
+        """The rows after all changes; times of last access are columns next to the values."""
         if self.spark is None:
             raise ValueError("Spark reads the rows of a table, and there is no session")
         rows = self.rows.to_dataframe(self.spark)

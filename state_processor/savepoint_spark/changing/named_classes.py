@@ -143,7 +143,7 @@ def classes_to_describe(
 ) -> Counter[tuple[Subclass, str]]:
     """The undescribed classes in an operator: number of values by class and state.
 
-    Only the first unknown class in a value counts, because nothing behind it can be read. Classes
+    Only the first unknown class in a value counts, because nothing after it can be read. Classes
     that Kryo wrote have no superclass here. ``on_progress`` gets the number of newly read values.
     """
     kryo = operator.kryo

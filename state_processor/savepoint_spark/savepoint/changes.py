@@ -277,7 +277,7 @@ class SavepointChanges(PrivacyChanges):
 
         These are classes of Kryo's objects, and subclasses of POJOs that no serializer describes.
         In a savepoint of Flink 1.x they are also POJOs with collections whose types ``migrate``
-        can't tell. All objects of Kryo and all values of POJOs are read. Nothing behind an unknown
+        can't tell. All objects of Kryo and all values of POJOs are read. Nothing after an unknown
         class can be read: once you describe it, there may be others. Operators that are removed or
         made anew are not read.
 

@@ -281,7 +281,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         Raises:
             OperatorNotFoundError: There is no such operator.
             StateNotFoundError: No source has such a split, such a table, or change data capture.
-            RefusedError: The connector could not go on from the changed state, or the changes
+            RefusedError: The connector could not continue from the changed state, or the changes
                 fit several sources.
             ValueError: A position is no number.
             SavepointError: A file of a source is gone or damaged.

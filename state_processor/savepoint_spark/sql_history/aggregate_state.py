@@ -6,9 +6,9 @@ State of an aggregation over all rows up to the current one (OVER, UNBOUNDED PRE
 |-----------------|------------|-----------------------------------------------------------|
 | processing time | accState   | accumulators of all rows                                  |
 | event time      | accState   | accumulators of the rows up to the watermark              |
-|                 | inputState | time in ms -> rows behind the watermark, as they came     |
+|                 | inputState | time in ms -> rows after the watermark, as they came      |
 
-A timer waits for each time behind the watermark.
+A timer waits for each time after the watermark.
 
 Flink: ``AbstractRowTimeUnboundedPrecedingOver``, ``ProcTimeUnboundedPrecedingFunction``.
 
@@ -105,7 +105,7 @@ class Aggregation:
         return (*types, *(MAP_VIEW for _ in self._distinct()))
 
     def states(self, rows: HistoryRows, group: tuple[str, ...], state: str) -> StateColumns:
-        """The accumulators of each group as the value of a state, beside the states of views."""
+        """The accumulators of each group as the value of a state, and the states of views."""
         types = self.types()
         calls = self.calls.calls
         expect_order(calls, rows)
@@ -184,7 +184,7 @@ _STATE, _WAITING, _TIMER, _AT = "accState", "inputState", "timer", "time"
 
 
 def over_aggregate(history: NodeHistory) -> NodeState:
-    """Accumulators of the rows so far, and the rows behind the watermark."""
+    """Accumulators of the rows so far, and the rows after the watermark."""
     history.expect_no_ttl()
     rows, description = history.rows, history.node.description
     rows.expect_inserts(description)

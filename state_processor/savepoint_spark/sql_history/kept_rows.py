@@ -13,8 +13,8 @@ The first rows of each partition by an order (TOP N):
 
 | strategy                | state                  | values                                            |
 |-------------------------|------------------------|---------------------------------------------------|
-| the first row alone     | Top1-Rank-State        | the row                                           |
-| inserts alone           | data-state-with-append | columns of the order -> rows, as they came        |
+| only the first row      | Top1-Rank-State        | the row                                           |
+| only inserts            | data-state-with-append | columns of the order -> rows, as they came        |
 | updates by a unique key | data-state-with-update | unique key -> row, place among rows of its order  |
 | rows taken back         | data-state             | columns of the order -> all rows, as they came    |
 |                         | sorted-map             | columns of the order -> number of rows            |
@@ -173,7 +173,7 @@ def rowtime_ms(rows: HistoryRows, number: int) -> Column:
     """Event time in ms, as Flink counts it: a time without zone as if it were UTC."""
     column = F.col(name_of(number))
     if type_of(rows.row[number]).root == "TIMESTAMP_WITHOUT_TIME_ZONE":
-        # A cast alone would depend on the session's zone.
+        # A mere cast would depend on the session's zone.
         column = F.concat(column.cast("string"), F.lit("Z")).cast("timestamp")
     return F.unix_millis(column)
 

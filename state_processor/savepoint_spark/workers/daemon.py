@@ -2,7 +2,7 @@
 
 Spark starts a daemon per kind of worker, and each one would import Spark, Pandas and Arrow. This
 program hands its streams, environment and folder to the fork server, which forks a ready daemon.
-Then it stands for that daemon: it ends with the daemon, and passes on Spark's request to end.
+Then it represents that daemon: it ends with the daemon, and passes on Spark's request to end.
 
 If anything fails, it becomes Spark's own daemon. It imports little, and nothing of this package,
 because Spark waits for it.

@@ -69,7 +69,7 @@ WRITTEN_SCHEMA = pa.schema(
 _BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = 2**31 - 1
 
-# Spark 3.5 limits rows alone; a run has a task's bytes of a key group.
+# Spark 3.5 only limits rows; a run has a task's bytes of a key group.
 _ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _FEW_ROWS = "8"
 
@@ -236,7 +236,7 @@ class KeyedPlan:
     """The contents of an operator's files of keyed state.
 
     ``states`` are in the order of the header. The runs of the first ``numbered`` states have their
-    indices already. State V2, which can't lie in these files, is a ``ConversionError``.
+    indices already. State V2, which these files can't hold, is a ``ConversionError``.
     """
 
     key: TypeSerializerSnapshot

@@ -38,7 +38,7 @@ class StateTransformation(Protocol):
 
 @runtime_checkable
 class GoingOn(Protocol):
-    """May go on from an operator of a savepoint, and makes some of its states anew."""
+    """May continue from an operator of a savepoint, and replaces some of its states."""
 
     @property
     def initial(self) -> Operator | None:

@@ -317,7 +317,7 @@ class InternalTimerService:
         if namespace is None:
             raise ValueError(
                 f"a timer of {self._name} needs a namespace, e.g. TimeWindow(0, 60_000), not None;"
-                " timers of the key alone are in context.timer_service"
+                " timers without one are in context.timer_service"
             )
         timers = self._timers[domain]
         timers.set_current_namespace(namespace)
