@@ -91,7 +91,7 @@ class AuditVerbs(Snapshot):
         Raises:
             ValueError: There is no such release or backend, or the savepoint is of another release; or
                 neither ``target`` nor ``job`` is given.
-            DescriptionError: The file of ``job`` is no schema, or states are missing in it.
+            DescriptionError: The file of ``job`` is not a schema, or states are missing in it.
             SavepointError: The savepoint of ``job`` can't be opened or read.
 
         Example:
@@ -181,7 +181,7 @@ class AuditVerbs(Snapshot):
 
         Raises:
             QueryError: The query can't be understood, or fails.
-            ValueError: ``memory_limit`` is no amount of memory.
+            ValueError: ``memory_limit`` is not an amount of memory.
             TableNotFoundError: The query names an unknown table.
             SavepointError: A table of the query can't be read.
 

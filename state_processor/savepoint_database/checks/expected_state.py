@@ -82,7 +82,7 @@ def expected_job(job: ExpectedJob, uids: Iterable[str] = ()) -> JobSchema:
     """The state that a new job declares; ``uids`` are names of operators of Flink 1.
 
     Raises:
-        DescriptionError: A file of JSON is no schema of a job, or states are missing in it.
+        DescriptionError: A file of JSON is not a schema of a job, or states are missing in it.
         SavepointError: The savepoint can't be opened or read.
     """
     if isinstance(job, JobSchema):

@@ -177,7 +177,7 @@ def _offsets(operator: Operator) -> Iterator[KafkaOffset]:
 
 
 def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
-    """Splits of a source's readers, by subtask; None if it is no Kafka source."""
+    """Splits of a source's readers, by subtask; None if it is not a Kafka source."""
     try:
         return [
             (element.subtask, KafkaSplit.of(element.data, READER_STATE))
@@ -190,7 +190,7 @@ def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
 def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     """Splits of a ``FlinkKafkaConsumer`` in the order of its elements; empty for other operators.
 
-    Raises ``FormatError`` if an element is no partition and offset.
+    Raises ``FormatError`` if an element is not a partition and offset.
     """
     if operator.kryo is None:
         return []

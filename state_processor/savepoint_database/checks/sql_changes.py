@@ -44,7 +44,7 @@ def sql_diff(
         A change per operator with state: first those of the old plan, then new ones.
 
     Raises:
-        PlanError: A file is no plan, ``matches`` names an unknown operator, or the savepoint is of another job.
+        PlanError: A file is not a plan, ``matches`` names an unknown operator, or the savepoint is of another job.
         SavepointError: As ``Savepoint.open`` does.
 
     Example:

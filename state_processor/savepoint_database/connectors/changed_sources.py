@@ -97,7 +97,7 @@ def with_offsets(
 
     Raises:
         OperatorNotFoundError: There is no such operator.
-        StateNotFoundError: The operator is no Kafka source.
+        StateNotFoundError: The operator is not a Kafka source.
         RefusedError: No source has a partition, or a stopping offset is for a
             ``FlinkKafkaConsumer``, which never stops.
         ValueError: A row lacks a field, or has an invalid offset.

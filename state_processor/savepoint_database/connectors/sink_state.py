@@ -184,7 +184,7 @@ class SinkElement(ByteElement):
     """An element of a state of a sink.
 
     Attributes:
-        old: Connector of a sink from before Sink V2, whose elements are no byte arrays.
+        old: Connector of a sink from before Sink V2, whose elements are not byte arrays.
         content: What such an element holds, or why it is not known.
     """
 

@@ -44,7 +44,7 @@ def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Ta
 
 
 def parquet_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """Columns of the file. Raises ``TableFileError`` if it is no Parquet file."""
+    """Columns of the file. Raises ``TableFileError`` if it is not a Parquet file."""
     with _opened(split) as file:
         return file.schema_arrow
 

@@ -243,7 +243,7 @@ def _keys(texts: pa.Array, _wanted: pa.DataType) -> pa.Array:
 
 
 def read_json_lines(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns; ``TableFileError`` for a line that is no object, or another type."""
+    """The rows of these columns; ``TableFileError`` for a line that is not an object, or another type."""
     row = 1
     for texts in _chunks(split):
         parsed(split, pa.field("object", pa.list_(pa.utf8())), texts, row, _keys)
@@ -323,7 +323,7 @@ def without_formulas(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def csv_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """Columns of the file with the given types, or text. Raises ``TableFileError`` if it is no CSV file."""
+    """Columns of the file with the given types, or text. Raises ``TableFileError`` if it is not a CSV file."""
     with _opened(split) as reader:
         names = reader.schema.names
     return pa.schema([(name, read_types(columns.get(name) or pa.utf8())) for name in names])

@@ -82,7 +82,7 @@ class SuggestedField:
         field: The field.
         type: Its type.
         looks_like: What it seems to be: ``e-mail``, ``name``…; empty if nothing is known.
-        method: The suggested method; ``keep`` for values that are no texts.
+        method: The suggested method; ``keep`` for values that are not texts.
         values: The number of values that were looked at.
         matched: The number that fit the pattern.
     """

@@ -50,7 +50,7 @@ def byte_elements(
         is_sized: Whether the elements are byte arrays.
 
     Raises:
-        SavepointError: A file is gone or damaged, or an element is no byte array.
+        SavepointError: A file is gone or damaged, or an element is not a byte array.
     """
     for split in operator_splits(operator.record):
         filled = {state.name for state in split.handle.states if state.offsets}

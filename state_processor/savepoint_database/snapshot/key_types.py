@@ -120,7 +120,7 @@ def python_types(
     Raises:
         OperatorNotFoundError: No operator has one of the uids.
         AmbiguousOperatorError: Several hashes begin with the digits.
-        DescriptionError: A text is no type of PyFlink, or the file has another mistake.
+        DescriptionError: A text is not a type of PyFlink, or the file has another mistake.
     """
     is_file = isinstance(given, str | os.PathLike)
     types = types_of_file(given) if is_file else given  # type: ignore[arg-type]  # as asked
@@ -169,7 +169,7 @@ def types_of_option(text: str) -> dict[str, dict[str, str]]:
 def described_job_types(source: str, file: str) -> str:
     """The YAML of the types that the source of a job names.
 
-    Raises ``DescriptionError`` if the source is no Python, or names no state.
+    Raises ``DescriptionError`` if the source is not Python, or names no state.
     """
     return str(
         yaml.safe_dump(job_types(source, file), sort_keys=False, allow_unicode=True, width=1000)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def compiled_plan(path: PathText) -> CompiledPlan:
     """The plan in a file.
 
-    Raises ``PlanError`` if the file can't be read, or is no compiled plan.
+    Raises ``PlanError`` if the file can't be read, or is not a compiled plan.
     """
     try:
         return CompiledPlan.parse(Path(path).read_text(encoding="utf-8-sig"), str(path))

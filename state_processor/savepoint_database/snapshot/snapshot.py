@@ -134,10 +134,10 @@ class Snapshot:
             ClusterError: The cluster refuses, or does not answer as Flink does.
             NotASavepointError: A file of another kind is there.
             FormatError: The ``_metadata`` file is damaged, or of an unknown version.
-            DescriptionError: ``types`` has a text that is no type.
-            TypeError: The path or a uid is no text, or ``uids`` is not a list.
+            DescriptionError: ``types`` has a text that is not a type.
+            TypeError: The path or a uid is not a text, or ``uids`` is not a list.
             ValueError: A uid is empty.
-            PlanError: The file is no compiled plan, or none of its operators is in the savepoint.
+            PlanError: The file is not a compiled plan, or none of its operators is in the savepoint.
 
         Warns:
             NewestSnapshotWarning: The path holds several snapshots; the message and the attribute

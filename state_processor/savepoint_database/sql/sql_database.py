@@ -66,7 +66,7 @@ class SqlDatabase:
     """Answers queries about a savepoint; opens nothing else unless ``allow_files``.
 
     ``options`` are those of all tables. DuckDB takes ``memory_limit``, such as ``4GB`` or ``50%``, before
-    it uses the disk; ``ValueError`` if it is no amount of memory. ``cache`` keeps tables as Parquet.
+    it uses the disk; ``ValueError`` if it is not an amount of memory. ``cache`` keeps tables as Parquet.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnec
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
                 "allow_community_extensions": False,
-                # Variables of the program are no tables.
+                # Variables of the program are not tables.
                 "python_enable_replacements": False,
             }
         )

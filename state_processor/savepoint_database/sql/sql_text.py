@@ -94,7 +94,7 @@ def _replacements(sql: str, tables: SqlTables, dialect: Dialect) -> Iterator[tup
                 yield chain[0].start, chain[1].end + 1, text
                 rest = chain[2:]
             elif database == unquoted(database) and len(tables.operators(database)) == 1:
-                # A word of SQL is no name to the engine's parser.
+                # A word of SQL is not a name to the engine's parser.
                 yield chain[0].start, chain[0].end + 1, dialect.quoted(database)
                 rest = chain[1:]
         for token in rest:
@@ -179,7 +179,7 @@ def _tokens(sql: str, dialect: Dialect) -> list[Token]:
 
 
 def expect_spark_query(sql: str) -> None:
-    """Raises ``QueryError`` if a statement of Spark's is no query; Spark is not needed for it."""
+    """Raises ``QueryError`` if a statement of Spark's is not a query; Spark is not needed for it."""
     outer = list(_outer_words(sql))
     kind = outer[0] if outer else "nothing"
     if kind in ("WITH", "FROM"):

@@ -82,7 +82,7 @@ class JavaSources:
     def class_file(self, name: str) -> ClassFile | None:
         """The class of a name with slashes, with the content of its class file; None without a source.
 
-        Raises ``UndescribableError`` if a type in it is unknown, or the file is no source of Java.
+        Raises ``UndescribableError`` if a type in it is unknown, or the file is not Java source.
         """
         declaration = self.declaration(name)
         return None if declaration is None else declaration.class_file()
@@ -90,7 +90,7 @@ class JavaSources:
     def declaration(self, name: str) -> _Declaration | None:
         """Declaration of a class of a name with slashes; None without a source.
 
-        Raises ``UndescribableError`` if the file is no source of Java.
+        Raises ``UndescribableError`` if the file is not Java source.
         """
         top = name.partition("$")[0]
         if top not in self._declarations:

@@ -47,7 +47,7 @@ class PyFlink:
                 types has, the column has the pickles as bytes.
 
         Raises:
-            ValueError: The text is no type of PyFlink, or one that no key has.
+            ValueError: The text is not a type of PyFlink, or one that no key has.
         """
         told = type_layout(type_text)
         row = constructed.row_of([_java_type(parsed(type_text)).snapshot])
@@ -64,7 +64,7 @@ class PyFlink:
                 ``ListState(Types.LONG())``, ``MapState(Types.STRING(), Types.LONG())``.
 
         Raises:
-            ValueError: The text is no type of PyFlink.
+            ValueError: The text is not a type of PyFlink.
         """
         array = constructed.primitive_array(constructed.byte())
         match state_layout(type_text):

@@ -180,7 +180,7 @@ def _fields_of(value: Any, names: Sequence[str]) -> Sequence[Any]:
     """The fields of a struct that a function gives; fields that a dict or ``Row`` lacks are None.
 
     Raises:
-        TypeError: It is no struct.
+        TypeError: It is not a struct.
         ValueError: It has other fields.
     """
     if isinstance(value, tuple) and hasattr(value, "__fields__"):

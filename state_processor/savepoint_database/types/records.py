@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Record(tuple[Any, ...]):
     """A struct: ``value[0]``, ``value.f0`` and ``value["f0"]`` are the same field.
 
-    It is equal to a tuple of its fields, and ``_replace(f0=1)`` makes a changed one. A field whose
-    name is no name of Python, or begins with ``_``, is ``_0`` and so on as an attribute.
+    It is equal to a tuple of its fields, and ``_replace(f0=1)`` makes a changed one. If the name of
+    a field is not a Python name, or begins with ``_``, its attribute is ``_0`` and so on.
     """
 
     __slots__ = ()

@@ -203,14 +203,14 @@ def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
 def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """An array of Spark's as a type of ``savepoint_formats``; reverses ``SPARK``.
 
-    Raises ``ValueOutOfRangeError`` for a time that does not fit, ``UnencodableError`` for a text that is no UTF-8.
+    Raises ``ValueOutOfRangeError`` for a time that does not fit, ``UnencodableError`` for a text that is not UTF-8.
     """
     expect_valid(values)
     return converted(values, wanted, _exact_values)
 
 
 def expect_valid(values: pa.Array) -> None:
-    """Raises ``UnencodableError`` with its row if a text is no UTF-8, which Arrow does not check."""
+    """Raises ``UnencodableError`` with its row if a text is not UTF-8, which Arrow does not check."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:

@@ -139,7 +139,7 @@ def _compound(name: str, *parts: TypeInformation) -> TypeInformation:
 
 
 def expect_type(value: object, what: str = "") -> TypeInformation:
-    """The value, or ``TypeError`` if it is no type; ``what`` names its owner."""
+    """The value, or ``TypeError`` if it is not a type; ``what`` names its owner."""
     if isinstance(value, TypeInformation):
         return value
     name = getattr(value, "__qualname__", "").removeprefix("Types.")
@@ -309,7 +309,7 @@ class Types:
     def KRYO(
         class_name: str, *classes: KryoClass, flink: str, registered: Sequence[str] = ()
     ) -> TypeInformation:
-        """A class that Flink gives to Kryo, like all classes that are no POJOs.
+        """A class that Flink gives to Kryo, like all classes that are not POJOs.
 
         Args:
             class_name: The class of the state's type.

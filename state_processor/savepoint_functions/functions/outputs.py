@@ -212,7 +212,7 @@ def rows_in(table: DataFrame, column: str) -> DataFrame:
 def kept_once(table: DataFrame) -> DataFrame:
     """The table, made at once, and kept on the disks of the executors while it is in use.
 
-    It is no cache, because Spark would run the function again for a lost partition of a cache.
+    It is not a cache, because Spark would run the function again for a lost partition of a cache.
 
     Raises:
         SavepointError: A task failed with this error.

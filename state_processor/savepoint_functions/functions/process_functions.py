@@ -148,8 +148,9 @@ class KeyedFunction:
     def process_record_attributes(self, attributes: RecordAttributes) -> None:
         """Learns which rows come next, if a stream follows a backlog.
 
-        For a backlog it is called before the first row of each task, and again when all keys of the
-        task are done, with their due timers. A bounded run has no backlog, and does not call it.
+        For a backlog it is called before the first row of each task. It is called again when all
+        keys of the task are done, with their due timers. A bounded run has no backlog, and does
+        not call it.
 
         Args:
             attributes: The new attributes.

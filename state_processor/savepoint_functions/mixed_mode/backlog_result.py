@@ -1,7 +1,7 @@
 """Results of a backlog: how tasks make them, key after key, and how they are read.
 
-When a key has no more rows, its event-time timers up to the greatest watermark of the backlog fire,
-and meanwhile that watermark is the current one. If the backlog begins with the state of a
+When a key has no more rows, its event-time timers up to the greatest watermark of the backlog fire.
+Meanwhile that watermark is the current one. If the backlog begins with the state of a
 savepoint, some of them fire between rows, see ``KeyLoop``. Timers of processing time fire when the
 clock reaches them: between two rows of their key, or at its end. Other timers stay timers of the
 key.

@@ -283,7 +283,7 @@ def encoded(layout: Layout, values: pa.Array) -> pa.Array:
 
 
 def decoded(layout: Layout, data: pa.Array) -> pa.Array:
-    """The values of these bytes; null for null. Raises ``FormatError`` if some bytes are no value."""
+    """The values of these bytes; null for null. Raises ``FormatError`` if some bytes are not a value."""
     present = data.is_valid()
     return _spread(decoded_keys(layout, data.filter(present).cast(pa.binary())), present)
 

@@ -18,8 +18,8 @@ Two inputs are packed separately, and a packet has the number of its input. Spar
 between two streams: within a micro-batch, the rows of the first input come first.
 
 Spark's timers know one kind of time in a query: here event time. So the driver looks in
-the state store for keys with due timers of processing time, and feeds them to the query as rows
-without content, in files of a directory that the query reads. A key that wakes up twice, or for
+the state store for keys with due timers of processing time. It writes them, as rows without
+content, to files in a directory that the query reads. A key that wakes up twice, or for
 nothing, does nothing. So no failure makes a timer fire twice, or lose it.
 """
 

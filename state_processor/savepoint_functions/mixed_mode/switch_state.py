@@ -359,7 +359,7 @@ class SwitchAlarms:
     """Wakes up keys of the switch when the watermark reaches their first timer.
 
     Spark has no timer of a key that is not in its state store. So at the end of each micro-batch,
-    the driver determines how far its rows bring the watermark, and writes the keys that become due
+    the driver determines how far its rows bring the watermark. It writes the keys that become due
     to ``wake_ups``, where the next batch reads them. That batch is the first with this watermark. A
     key that wakes too early, or twice, fires nothing: it is in the store from then on, with a timer
     of Spark.

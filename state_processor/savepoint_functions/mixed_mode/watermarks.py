@@ -2,7 +2,7 @@
 
 Spark's checkpoint has the watermark of a query, but not that of each input. After a restart, the
 least of two would wait until both inputs have rows again. So for a query of two inputs the driver
-writes them down, and after a restart each input begins with a row that has only its watermark.
+writes them down. After a restart, each input begins with a row that has only its watermark.
 
 | path               | content                                                                      |
 |--------------------|------------------------------------------------------------------------------|

@@ -103,7 +103,7 @@ class KeyedFunctionVerbs(ABC):
         if len(given) > 1:
             raise ValueError(
                 "two connected inputs have different options, but one function: give them once,"
-                " behind connect(…)"
+                " after connect(…)"
             )
         options = next(iter(given), first.options)
         return replace(first, inputs=(*first.inputs, *second.inputs), options=options)

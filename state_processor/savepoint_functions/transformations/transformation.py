@@ -72,7 +72,7 @@ class OperatorTransformation:
                 description, such as ``GroupAggregate``, if it is the only one.
 
         Raises:
-            PlanError: The file is no compiled plan, or has no such operator, or several; or its
+            PlanError: The file is not a compiled plan, or has no such operator, or several; or its
                 state can't be made of history.
 
         Example:

@@ -155,7 +155,7 @@ def migration_of(
 def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
     """The collections with unknown elements, as ``operator: state 'name': class.field``, by the class around them.
 
-    Collections that are no field of a POJO are left out: no description could tell their types.
+    Collections that are not a field of a POJO are left out: no description could tell their types.
     """
     try:
         planning = _Planning.of(operator, frozenset())

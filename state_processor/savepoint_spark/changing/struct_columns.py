@@ -75,7 +75,7 @@ def edited_column(
         assert isinstance(target, StructType)  # where an edit leads to
         fields = []
         for field in target:
-            # The kind of a row of SQL is no field.
+            # The kind of a row of SQL is not a field.
             origin = origins.get(field.name, field.name)
             value = new.get(field.name, F.lit(None)) if origin is None else inner.getField(origin)
             fields.append(value.cast(field.dataType).alias(field.name))

@@ -201,8 +201,8 @@ class ReaderFunction:
     def open(self, runtime_context: RuntimeContext) -> None:
         """Registers the states that the function reads.
 
-        It is called once in every task. Before that it is called on the driver, on a copy of the
-        function, so that a wrong name is an error before a job starts.
+        It is called once in every task. Before that, the driver calls it on a copy of the function,
+        so that a wrong name is an error before a job starts.
 
         Raises:
             StateNotFoundError: The operator has no such state; the message lists its states.

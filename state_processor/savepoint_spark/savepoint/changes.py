@@ -219,7 +219,7 @@ class SavepointChanges(PrivacyChanges):
         Raises:
             OperatorNotFoundError: ``hash_codes`` names no operator of the savepoint.
             ValueError: Not 1 <= parallelism <= max parallelism <= 32768; or a text of
-                ``hash_codes`` is no shape.
+                ``hash_codes`` is not a shape.
 
         Example:
             >>> savepoint.rescale(max_parallelism=1024).write("s3://jobs/wider")

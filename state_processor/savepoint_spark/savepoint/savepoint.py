@@ -283,7 +283,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             StateNotFoundError: No source has such a split, such a table, or change data capture.
             RefusedError: The connector could not continue from the changed state, or the changes
                 fit several sources.
-            ValueError: A position is no number.
+            ValueError: A position is not a number.
             SavepointError: A file of a source is gone or damaged.
 
         Example:

@@ -127,7 +127,7 @@ class StateChanges:
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
             FieldNotFoundError: There is no such field; the message lists all fields.
-            SchemaChangeError: The values are no POJOs, have values of subclasses among them, or
+            SchemaChangeError: The values are not POJOs, have values of subclasses among them, or
                 have a field of the new name.
 
         Example:
@@ -166,7 +166,7 @@ class StateChanges:
             SchemaChangeError: The field exists, or the values are neither POJOs nor rows.
             ColumnTypeError: The value does not fit the type.
             TypeError: Such a field can't have this type.
-            ValueError: The text is no type for such a field.
+            ValueError: The text is not a type for such a field.
 
         Example:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
@@ -303,9 +303,9 @@ class StateChanges:
         Args:
             uid: The operator's uid, or the hash of one.
             merge: State -> how two instances become one, for each state that is not a list: a rule
-                by its name (``sum``, ``min``, ``max``, ``concat``), a function of two values (for a
-                reducing state its reduce function, for a map state on the values of a user key),
-                or an object with such a function ``merge``, like an ``AggregateFunction``.
+                by its name (``sum``, ``min``, ``max``, ``concat``), a function of two values, or an
+                object with such a function ``merge``, like an ``AggregateFunction``. A reducing state
+                takes its reduce function; for a map state, the values are those of a user key.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
@@ -345,7 +345,7 @@ class StateChanges:
             A writer; its ``sql_changes`` say what becomes of each operator.
 
         Raises:
-            PlanError: The savepoint was opened without a plan, or a file is no plan.
+            PlanError: The savepoint was opened without a plan, or a file is not a plan.
             MigrationError: State would be lost, or an operator would lack its history; the message
                 names all such operators.
             SavepointError: A state file can't be read.

@@ -3,8 +3,8 @@
 Unchanged operators are copied byte for byte, with their handles. So undecodable state and native
 formats survive, and copying costs no more than its bytes.
 
-A new savepoint has version 3 of ``_metadata``, which Flink reads from 1.11 on, or version 5 if it
-has objects that only the Kryo of Flink 2.x reads. A savepoint that is based on another has its
+A new savepoint has version 3 of ``_metadata``, which Flink reads from 1.11 on. It has version 5 if
+it has objects that only the Kryo of Flink 2.x reads. A savepoint that is based on another has its
 version, because handles, operator names and properties depend on it: the Flink that wrote the
 original restores the new one. Only version 2 becomes 3, because before Flink 1.11 files have no
 relative names.

@@ -2,9 +2,9 @@
 
 Java deletes the folder when it ends by itself. If Java was killed, this process deletes it.
 
-Messages of Java are shown if a user can act on them. Left out are Spark's warning of an incubator
-module at each start, tracebacks of Python workers whose rows are no longer wanted (LIMIT), and the
-steps of streams. If Java fails to start, its first message becomes the error.
+Messages of Java are shown if a user can act on them. Others are left out: Spark's warning of an
+incubator module at each start, tracebacks of Python workers whose rows are no longer wanted
+(LIMIT), and the steps of streams. If Java fails to start, its first message becomes the error.
 """
 
 from __future__ import annotations
