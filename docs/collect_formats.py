@@ -66,8 +66,8 @@ def _index() -> str:
         [
             "# Format notes",
             "",
-            "What the bytes of a savepoint mean, as the code that reads and writes them says it. Java's types are",
-            "big endian: `u8` is a byte, `i32` an int, `i64` a long, `utf` a u16 size and modified UTF-8.",
+            "The meaning of the bytes of a savepoint, in the words of the code that reads and writes them.",
+            "Java's types are big endian: `u8` is a byte, `i32` an int, `i64` a long, `utf` a u16 size and modified UTF-8.",
             "`python docs/collect_formats.py` collects these pages from the docstrings.",
             "",
             *lines,

@@ -10,7 +10,7 @@ a section is a sequence of any runs of its key group, and an end mark.
 |              |       | last key of the run is set                                            |
 | i32, n bytes | value |                                                                       |
 
-Key and value are there once per entry of the run.
+Key and value are repeated for each entry of the run.
 
 Flink: ``FullSnapshotAsyncWriter``.
 """

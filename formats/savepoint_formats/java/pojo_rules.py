@@ -2,13 +2,13 @@
 
 | rule                                                             | otherwise             |
 |------------------------------------------------------------------|-----------------------|
-| the class is public                                              | it is none            |
-| it, or a superclass, has a field                                 | it is none            |
-| each field is public, or has a public getter and setter          | it is none            |
-| it has a public constructor without arguments, or it is abstract | it is none            |
-| no method is called readObject or writeObject                    | it is none            |
-| no annotation names a type of its own                            | nobody can tell       |
-| all superclasses are at hand, and none is one of Flink or Avro   | nobody can tell       |
+| the class is public                                              | it is not a POJO      |
+| it, or a superclass, has a field                                 | it is not a POJO      |
+| each field is public, or has a public getter and setter          | it is not a POJO      |
+| it has a public constructor without arguments, or it is abstract | it is not a POJO      |
+| no method is called readObject or writeObject                    | it is not a POJO      |
+| no annotation names a type of its own                            | unknown               |
+| all superclasses are at hand, and none is one of Flink or Avro   | unknown               |
 
 Getters are ``getName``, ``isName`` or ``name``; setters ``setName`` or ``name_$eq``; letters may be
 small or large, with or without underscores. They have the type of the field, or its wrapper. A setter

@@ -13,7 +13,7 @@
 
 The key of a query's function is a row of SQL. A state without a given type may hold pickles: its
 frames are read as such. In thread mode states have the job's names and Java's serializers; only a
-type without one of Java is a pickle there.
+type without a Java serializer is a pickle there.
 
 PyFlink: ``state_impl.RemoteKeyedStateBackend``, ``CountTrigger``, ``aggregate_fast``; Flink: ``BeamStateRequestHandler``.
 """

@@ -69,7 +69,7 @@ class KafkaWriter:
 
 @dataclass(frozen=True, slots=True)
 class KafkaCommittable(Record):
-    """A transaction that is to be committed.
+    """A transaction that still has to be committed.
 
     | bytes | field            |
     |-------|------------------|

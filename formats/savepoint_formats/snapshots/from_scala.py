@@ -14,7 +14,7 @@
 | Kryo of a date, | its own serializer       | stays                        | stays             |
 | a time, a UUID  |                          |                              |                   |
 
-Null is for fields of POJOs and rows and for values of maps; other places get a ``NullableSerializer``.
+Fields of POJOs and rows and values of maps can be null; other places get a ``NullableSerializer``.
 A collection in a field of a POJO has the serializers that Flink 2's type extraction gives it.
 
 Bytes follow from the old and the new layout: see ``values.scala_recoding``.

@@ -6,8 +6,8 @@
 | i32   | version    | of the body                                                          |
 | …     | body       | by class and version; it has **no** length                           |
 
-In the header of a state file, an i32 version is in front: 2. Up to Flink 1.6 it was 1, and the class
-name of the serializer followed.
+In the header of a state file, an i32 version comes first: 2. Up to Flink 1.6 it was 1, and the
+class name of the serializer followed.
 
 Kinds of snapshots register in a table from class name to ``SnapshotKind``: the fields of the body,
 and their layout. An unknown class or version can only be read if the size of its body is known; see

@@ -1,7 +1,7 @@
 """Reads changelogs: changes to keyed state since it was last written as a whole.
 
-A changelog's handle has base handles, whose files hold the materialized state, and changes to
-apply in order. Changes lie in ``_metadata`` itself, or in files (DSTL) that several subtasks and
+A changelog's handle has base handles, whose files hold the materialized state, and changes to apply
+in order. Changes are in ``_metadata`` itself, or in files (DSTL) that several subtasks and
 checkpoints use. Such a file is one byte, and then change sets:
 
 | bytes  | field         | meaning                                                            |

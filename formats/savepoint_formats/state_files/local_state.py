@@ -13,8 +13,8 @@ Two options of its meta info make a state local: ``KEY_SCOPE`` is ``LOCAL``, and
 one of the job's own, because the stored type differs.
 
 Ordinary keyed state has each key group once, in the subtask that owns it. Local keyed state belongs
-to rows that were keyed without a shuffle: each subtask has its own instance of every key group. They
-are counted over the subtasks: all of subtask 0, then all of subtask 1...
+to rows that were keyed without a shuffle: each subtask has its own instance of every key group.
+These instances are counted over the subtasks: all of subtask 0, then all of subtask 1...
 
 For 3 subtasks of 12 key groups that become 2::
 
@@ -23,9 +23,9 @@ For 3 subtasks of 12 key groups that become 2::
                 0 ..... 11 0 . 5 6 . 11 0 .... 11      key groups of each
     after      |     task 0    |     task 1     |
 
-All ``n`` are assigned in order and evenly, by Flink's formula for key groups: number ``i`` goes to the
-new subtask ``i * parallelism // n``. 36 over 5 become 8, 7, 7, 7 and 7. In the picture, the new subtask
-1 has two instances of the key groups 6 to 11, which are merged.
+All ``n`` instances are assigned in order and evenly, by Flink's formula for key groups: number
+``i`` goes to the new subtask ``i * parallelism // n``. 36 over 5 become 8, 7, 7, 7 and 7. In the
+picture, the new subtask 1 has two instances of the key groups 6 to 11, which are merged.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@
 | in-flight data       | i32 version 0, then an i32 size that fits into the file                  |
 | of RocksDB           | by its name: the magic number of an SST or blob file, the checksum of a  |
 |                      | log's first record, the words that CURRENT, OPTIONS and IDENTITY have    |
-| raw state            | it lies in a directory of the savepoint, or where the user allows        |
+| raw state            | it is in a directory of the savepoint, or where the user allows          |
 
-Other files are neither read nor copied. Later bytes are not looked at here.
+Other files are neither read nor copied. This check does not look at later bytes.
 
 RocksDB: ``log_format.h``, ``OptionsFileName``, ``SetCurrentFile``, ``BlobLogHeader``.
 """

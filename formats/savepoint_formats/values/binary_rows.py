@@ -5,7 +5,7 @@ Row: | nulls | slot x fields | variable part |
 | bytes         | meaning                                                                         |
 |---------------|---------------------------------------------------------------------------------|
 | nulls         | whole longs: 8 bits of row kind, then a bit per field, lowest first; 1 is null  |
-| slot          | 8 bytes; numbers in the low ones, else where the value lies in the variable part|
+| slot          | 8 bytes; numbers in the low ones, else the value's place in the variable part   |
 | variable part | values, each padded to whole longs                                              |
 
 Array: | i32 n | nulls in whole ints | element x n, padded to whole longs | variable part |,

@@ -15,7 +15,8 @@
 | ARRAY<t>, MULTISET<t>, MAP<t, t>            |              |
 | ROW<name t, ...>, ROW(name t, ...)          |              |
 
-NULL, which is the default, or NOT NULL may follow each. Names with other characters need backticks.
+Each type may end with NULL, which is the default, or NOT NULL. Names with other characters need
+backticks.
 
 Flink: ``LogicalTypeParser``.
 """

@@ -1,6 +1,6 @@
 """Reads manifests, which list the tables of a RocksDB.
 
-A manifest is a log: blocks of 32 KiB, each full of records, of which none crosses a border:
+A manifest is a log: blocks of 32 KiB, full of records that never cross a border:
 
 | bytes  | field    | meaning                                                              |
 |--------|----------|----------------------------------------------------------------------|
@@ -10,7 +10,7 @@ A manifest is a log: blocks of 32 KiB, each full of records, of which none cross
 |        |          | follows                                                              |
 | …      | data     | a version edit, or some of its bytes                                 |
 
-The remaining bytes of a block are zeros where no head fits.
+If no head fits into the remaining bytes of a block, they are zeros.
 
 A version edit is a list of fields: a varint tag, and the values of the tag. It removes and adds
 tables of one column family. The number of a table is the name of its file. Its least and its

@@ -1,8 +1,8 @@
 """Merges the entries of tables, compiled.
 
-Each table has a cursor, at one of its entries. Cursors are sorted by their keys; of equal keys
-the newest comes first. The entry of the first cursor is written, unless a newer one hid it, and
-the cursor moves on.
+Each table has a cursor, at one of its entries. Cursors are sorted by their keys; for equal keys the
+newest comes first. The entry of the first cursor is written, unless a newer one hid it, and the
+cursor moves on.
 
 A merge operand is appended to older ones, with a comma. The newest one comes first, so operands
 are collected backwards from the end of the memory, and then moved behind their key. Functions

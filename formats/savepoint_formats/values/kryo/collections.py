@@ -10,7 +10,7 @@
 | TreeMap                      | comparator, then as above         | comparator behind the number     |
 | ConcurrentSkipListMap        | as any map                        | as TreeMap                       |
 
-Keys or values of a class that is declared as final have no class in the bytes, or are null; in
+Keys and values of a class that is declared as final have no class in the bytes, and may be null; in
 ``Map.of`` they are never null.
 """
 

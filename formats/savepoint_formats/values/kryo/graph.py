@@ -4,8 +4,8 @@
 |--------------------|-----------------------------------------------------------------------------|
 | class              | varint 0 null; 1 by name: varint number of the name, and the name itself if |
 |                    | it is the first time; else a registered number + 2                          |
-| reference          | varint 1 a new object; else the number of an earlier one + 2. Wrappers have |
-|                    | none, nor have enums in 5.6                                                 |
+| reference          | varint 1 a new object; else the number of an earlier one + 2. Wrappers, and |
+|                    | enums in 5.6, have no reference                                             |
 | body               | by the class, see ``known_classes``; or a stream of Java's serialization,   |
 |                    | with a header before the first object only                                  |
 
