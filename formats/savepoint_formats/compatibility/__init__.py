@@ -1,1 +1,1 @@
-"""Whether a release of Flink restores a snapshot: rules, each with the source that it follows."""
+"""Rules that tell whether a release of Flink restores a snapshot, each with its source."""

@@ -2,15 +2,15 @@
 
 | reader       | writer                                                                          |
 |--------------|---------------------------------------------------------------------------------|
-| record       | a record of the name or an alias; each field that it lacks has a default        |
-| enum         | one of the name, with no other symbols; or the reader's has a default           |
-| fixed        | one of the name and size                                                        |
+| record       | a record of the same name or an alias; fields that it lacks have a default      |
+| enum         | one of the same name without other symbols, unless the reader has a default     |
+| fixed        | one of the same name and size                                                   |
 | long         | int                                                                             |
 | float        | int, long                                                                       |
 | double       | int, long, float                                                                |
 | string, bytes | each other                                                                     |
-| union        | a type that one of its branches reads; of a union each branch                   |
-| any          | a union each of whose branches it reads                                         |
+| union        | a type that one of its branches reads                                           |
+| any          | a union if the reader reads each of its branches                                |
 
 Flink: ``AvroSchemaSerializerConfigSnapshot``, Avro: ``SchemaCompatibility``.
 """
@@ -35,13 +35,13 @@ _PROMOTED = {
 }
 _NAMED = ("record", "error", "enum", "fixed")
 _MAX_TYPES = 10_000
-"""More than this many types of one schema are not compared."""
+"""Schemas with more named types are not compared."""
 
 
 def unread_parts(reader: str, writer: str) -> list[str] | None:
     """The types in a writer's schema that a reader's doesn't read, each with the reason.
 
-    None if one of the schemas is not understood.
+    None if one of the schemas can't be understood.
     """
     try:
         schemas = _Schema.of(json.loads(reader)), _Schema.of(json.loads(writer))
@@ -80,7 +80,7 @@ class _Schema:
                 return cls(kind, schema, named)
             case {"type": inside}:
                 return cls._at(inside, named)
-        raise ValueError(f"no schema: {schema!r}")
+        raise ValueError(f"not a schema: {schema!r}")
 
     def part(self, schema: Any) -> _Schema:
         """A type inside this one."""
@@ -121,7 +121,7 @@ def _collect(schema: Any, names: dict[str, Any]) -> None:
 
 @dataclass(slots=True)
 class _Comparison:
-    """A walk over two schemas; pairs of records that it is inside of are taken as read."""
+    """A walk over two schemas; a pair of records that it has met already counts as read."""
 
     met: set[tuple[int, int]] = field(default_factory=set)
     known: dict[tuple[int, int], bool] = field(default_factory=dict)

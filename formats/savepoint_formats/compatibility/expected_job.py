@@ -1,4 +1,4 @@
-"""The state that a job's savepoint declares, without values, to compare a new version with.
+"""The state that a job declares, without values, for comparison with a new version of the job.
 
 You can keep it as JSON in the job's repository:
 
@@ -9,10 +9,10 @@ You can keep it as JSON in the job's repository:
 | metadata_version | version of its ``_metadata``                                                  |
 | backend         | the state backend, if its files tell it; else empty                            |
 | operators       | ``uid``, ``hash``, ``parallelism``, ``max_parallelism``, ``states``            |
-| problems        | why states may be missing; a schema with problems can't be compared with       |
+| problems        | why states may be missing; a schema with problems can't be compared            |
 | states          | ``name``, ``kind``, ``is_v2``, and ``serializers``: role -> snapshot in base64 |
 
-A reader passes over fields that it doesn't know.
+Readers skip fields that they don't know.
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ class JobSchema:
 
     @classmethod
     def from_json(cls, text: str, path: str) -> JobSchema:
-        """The schema of a text. Raises ``DescriptionError`` if it is none of this version."""
+        """The schema in a text. Raises ``DescriptionError`` unless it is one of this version."""
         try:
             read = json.loads(text)
             if not isinstance(read, dict) or read.get("version") != VERSION:
-                raise ValueError(f"no version {VERSION}")
+                raise ValueError(f"not version {VERSION}")
             oldest, newest = (release(each) for each in read["written_by"])
             return cls(
                 path,
@@ -118,7 +118,7 @@ class JobSchema:
 
 def _no_schema(path: str, reason: str) -> DescriptionError:
     return DescriptionError(
-        f"{path} is not the schema of a job ({reason}): make one by savepoint schema PATH --output json"
+        f"{path} is not the schema of a job ({reason}): make one with savepoint schema PATH --output json"
     )
 
 

@@ -1,4 +1,4 @@
-"""The facts that rules look at, collected from the headers of files, and from values of POJOs if asked.
+"""The facts that rules look at, collected from the headers of files, and optionally from values of POJOs.
 
 A described subclass of a POJO counts like one that a header names.
 """
@@ -109,7 +109,7 @@ class StateFacts:
 
     @property
     def roots(self) -> dict[str, TypeSerializerSnapshot]:
-        """Role of a serializer that is inside no other -> its snapshot."""
+        """Role of an outermost serializer -> its snapshot."""
         roots: dict[str, TypeSerializerSnapshot] = {}
         for use in self.serializers:
             if use.path in ROLES:
@@ -163,7 +163,7 @@ def _uses_of_entries(
 
 
 def part_of(snapshot: TypeSerializerSnapshot, index: int) -> str:
-    """The name of a nested serializer, behind the path of the outer one."""
+    """The name of a nested serializer, to append to the path of the outer one."""
     kind = snapshot.class_name.rpartition(".")[2].rpartition("$")[2]
     if kind in _NUMBERED:
         return f".f{index}"

@@ -1,4 +1,4 @@
-"""Answers of the rules about a savepoint that a new version of its job restores, by operator."""
+"""Findings, by operator, about a savepoint that a new version of its job restores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of operators and states: of a savepoint, and of a new version of its job."""
+"""Pairs operators and states of a savepoint with those of a new version of its job."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StatePair:
 
     @classmethod
     def of(cls, old: StateFacts, new: StateFacts) -> StatePair:
-        """The pair of two states of one name."""
+        """The pair of two states with the same name."""
         before, after = old.roots, new.roots
         roles = [role for role in before if role in after]
         return cls(
@@ -52,7 +52,7 @@ class StatePair:
 
     @property
     def is_same_type(self) -> bool:
-        """Whether Flink restores the one as the other."""
+        """Whether Flink restores the old state as the new one."""
         outcomes = [resolution.outcome for resolution in self.resolutions.values()]
         is_kind = self.old is not None and self.new is not None and self.old.kind == self.new.kind
         return is_kind and max(outcomes, default=Outcome.UNKNOWN) <= Outcome.RECONFIGURED
@@ -61,7 +61,7 @@ class StatePair:
 def operator_pairs(
     old: Iterable[JobOperator], new: Iterable[JobOperator]
 ) -> Iterator[OperatorPair]:
-    """Operators of both by their hashes; an operator without state is in no pair."""
+    """Pairs operators by their hashes; leaves out operators without state."""
     before = {operator.hash: operator for operator in old if operator.states}
     after = {operator.hash: operator for operator in new}
     added = [operator for digits, operator in after.items() if digits not in before]
@@ -72,7 +72,7 @@ def operator_pairs(
 
 
 def _heirs(old: JobOperator, added: Iterable[JobOperator]) -> Iterator[str]:
-    """Names of operators that have all states of another one, and no others."""
+    """Names of added operators that have exactly the states of the old one."""
     for operator in added:
         pairs = list(state_pairs(old.states, operator.states))
         names = {state.name for state in old.states}, {state.name for state in operator.states}
@@ -81,7 +81,7 @@ def _heirs(old: JobOperator, added: Iterable[JobOperator]) -> Iterator[str]:
 
 
 def state_pairs(old: Iterable[StateFacts], new: Iterable[StateFacts]) -> Iterator[StatePair]:
-    """States of both by their names; state that only its operator can read is in no pair."""
+    """Pairs states by their names; leaves out state that only its operator can read."""
     before, after = (
         {_place(state): state for state in states if state.roots} for states in (old, new)
     )
@@ -96,5 +96,5 @@ def state_pairs(old: Iterable[StateFacts], new: Iterable[StateFacts]) -> Iterato
 
 
 def _place(state: StateFacts) -> tuple[bool, str]:
-    """Keyed state and state of operators may have the same names."""
+    """The key of a state: keyed state and operator state may have the same names."""
     return StateKind(state.kind).is_keyed, state.name

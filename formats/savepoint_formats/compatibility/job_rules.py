@@ -1,4 +1,4 @@
-"""Rules about operators and states of an old job that a new version restores: a row each.
+"""Rules about operators and states that a new version of a job restores: a row each.
 
 For some forty changes, a real Flink does what these rules and ``JOB_TYPE_RULES`` predict.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_MAX_PARALLELISM = 128
 ANOTHER_STATE = (
-    "give the state another name in the job, and begin it with values made of these:"
+    "give the state another name in the job, and fill it with converted old values:"
     " savepoint export PATH TABLE FILE, savepoint import"
 )
 
@@ -74,9 +74,9 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
         "operator-moved",
         Verdict.AFTER_MIGRATION,
         _moved,
-        "the new job has these states in an operator with another uid, which the savepoint lacks."
+        "the new job has these states in an operator whose uid is not in the savepoint."
         " Flink refuses the savepoint; with --allowNonRestoredState it drops the state, and the new"
-        " operator begins with nothing",
+        " operator begins empty",
         "savepoint rename-operator PATH OLD NEW OUT, or give the operator its uid back",
         f"{UPGRADING}#matching-operator-state",
     ),
@@ -84,7 +84,7 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
         "operator-new",
         Verdict.RESTORABLE,
         whole_if(lambda pair: pair.old is None),
-        "the savepoint has no state for this operator of the new job: it begins with nothing",
+        "the savepoint has no state for this operator of the new job, which begins empty",
         "if it had another uid: savepoint rename-operator PATH OLD NEW OUT",
         f"{UPGRADING}#matching-operator-state",
     ),
@@ -92,17 +92,17 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
         "other-max-parallelism",
         Verdict.AFTER_MIGRATION,
         _max_parallelism(is_default=False),
-        "the new job asks for another max parallelism, with which Flink does not restore keyed state",
-        "savepoint rescale PATH OUT --max-parallelism N, or ask for the old one in the job",
+        "the new job sets another max parallelism, with which Flink does not restore keyed state",
+        "savepoint rescale PATH OUT --max-parallelism N, or set the old one in the job",
         "StateAssignmentOperation",
     ),
     Rule(
         "default-max-parallelism",
         Verdict.RESTORABLE,
         _max_parallelism(is_default=True),
-        "the new job has Flink's default max parallelism. A job that asks for none"
-        " takes the savepoint's; a job that asks for the default is refused",
-        "if the job asks for it: savepoint rescale PATH OUT --max-parallelism N",
+        "the new job has Flink's default max parallelism. A job that sets none"
+        " takes the savepoint's; a job that sets the default is refused",
+        "if the job sets it: savepoint rescale PATH OUT --max-parallelism N",
         "StateAssignmentOperation; KeyGroupRangeAssignment",
     ),
     Rule(
@@ -130,7 +130,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
         "state-renamed",
         Verdict.RESTORABLE,
         _moved,
-        "the new job declares a state of the same type under another name, which begins with nothing:"
+        "the new job declares a state of the same type under another name, which begins empty:"
         " Flink restores it without these values, and without an error",
         "if it is the same state: savepoint rename-state PATH OPERATOR OLD NEW OUT",
         UPGRADING,
@@ -139,7 +139,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
         "state-new",
         Verdict.RESTORABLE,
         whole_if(lambda pair: pair.old is None),
-        "the savepoint does not have this state of the new job: it begins with nothing",
+        "the savepoint does not have this state of the new job, which begins empty",
         "if it had another name: savepoint rename-state PATH OPERATOR OLD NEW OUT",
         UPGRADING,
     ),
@@ -147,7 +147,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
         "state-kind",
         Verdict.NOT_RESTORABLE,
         _kind,
-        "the new job declares another kind of state under the name",
+        "the new job declares another kind of state under this name",
         ANOTHER_STATE,
         "RegisteredKeyValueStateBackendMetaInfo.checkStateMetaInfo",
     ),

@@ -24,7 +24,7 @@ _FIRST_WITH_TTL_MIGRATION = (2, 2)
 
 
 def _fixed(role: str, *outcomes: Outcome) -> Callable[[StatePair], Iterator[str]]:
-    """Finds a serializer that Flink doesn't migrate, with an outcome that it refuses."""
+    """Finds the serializer of a role that Flink never migrates, if it has one of the outcomes."""
 
     def finds(pair: StatePair) -> Iterator[str]:
         if pair.old is None or (role == "key" and pair.old.kind == "broadcast"):
@@ -37,7 +37,7 @@ def _fixed(role: str, *outcomes: Outcome) -> Callable[[StatePair], Iterator[str]
 
 
 def _map_key(pair: StatePair) -> Iterator[str]:
-    """The key of a map state that would have to be migrated."""
+    """Finds the key of a map state if it would have to be migrated."""
     if pair.old is None or pair.old.kind != "map":
         return
     resolution = pair.resolutions.get("value", Resolution())
@@ -48,12 +48,12 @@ def _map_key(pair: StatePair) -> Iterator[str]:
 
 
 def _change(name: str, verdict: Verdict, reason: str, advice: str, source: str) -> Rule[StatePair]:
-    """The rule about a change of a serializer that has the rule's name."""
+    """The rule about the change of a serializer that has the same name."""
     return Rule(name, verdict, _changed(name), reason, advice, source)
 
 
 def _changed(rule: str) -> Callable[[StatePair], Iterator[str]]:
-    """Finds changes of serializers that Flink migrates or refuses by themselves."""
+    """Finds the changes named by a rule, except in keys and namespaces, which have own rules."""
 
     def finds(pair: StatePair) -> Iterator[str]:
         for role, resolution in pair.resolutions.items():
@@ -82,7 +82,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         Verdict.NOT_RESTORABLE,
         _fixed("key", Outcome.MIGRATED, Outcome.INCOMPATIBLE),
         "the keys have another type, which Flink never migrates",
-        "keep the type of the keys; or write the state anew under other keys: savepoint export,"
+        "keep the type of the keys; or write the state again under new keys: savepoint export,"
         " savepoint import",
         _EVOLUTION,
     ),
@@ -127,14 +127,14 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         _map_key,
         "the key of a map state changed in a way that needs a migration, which the hashmap backend"
         " does, and RocksDB and ForSt refuse",
-        "name the backend of the job by --backend",
+        "name the backend of the job with --backend",
         "RocksDBKeyedStateBackend.migrateStateValues",
         crosses=on(""),
     ),
     _change(
         "field-widened",
         Verdict.AFTER_MIGRATION,
-        "a field has a wider type of numbers, to which Flink does not migrate",
+        "a field has a wider number type, and Flink does not migrate to it",
         "savepoint widen-field PATH OPERATOR STATE FIELD TYPE OUT",
         _EVOLUTION,
     ),
@@ -148,7 +148,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     _change(
         "other-class",
         Verdict.NOT_RESTORABLE,
-        "values of Kryo have another class",
+        "values written by Kryo have another class",
         "if it is the same class under another name: savepoint rename-class PATH OLD NEW OUT; else "
         + ANOTHER_STATE,
         "KryoSerializerSnapshot",
@@ -156,9 +156,9 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     _change(
         "pojo-kryo",
         Verdict.NOT_RESTORABLE,
-        "a class that was a POJO is written by Kryo now, or the other way, because it gained or lost a"
+        "a class that was a POJO is written by Kryo now, or the reverse, because it gained or lost a"
         " public constructor without arguments, getters and setters, or a field that Flink can't type",
-        "make the class again what it was; or " + ANOTHER_STATE,
+        "change the class back; or " + ANOTHER_STATE,
         "PojoTypeInfo, TypeExtractor.analyzePojo",
     ),
     _change(
@@ -172,7 +172,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         "arity-changed",
         Verdict.NOT_RESTORABLE,
         "a tuple, a Row or a case class has another number of fields",
-        "let new fields be a state of their own; or " + ANOTHER_STATE,
+        "put new fields into a state of their own; or " + ANOTHER_STATE,
         "CompositeTypeSerializerSnapshot",
     ),
     _change(
@@ -201,7 +201,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     _change(
         "field-added",
         Verdict.RESTORABLE,
-        "a POJO has a new field: Flink migrates, and the field of old values is what the class"
+        "a POJO has a new field: Flink migrates. In old values the field has what the class"
         " initializes it with, else null or 0",
         "to give it another value: savepoint add-field PATH OPERATOR STATE FIELD TYPE OUT --value SQL",
         _EVOLUTION,
@@ -216,8 +216,8 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     _change(
         "field-renamed",
         Verdict.RESTORABLE,
-        "a POJO has lost a field, and has a new one of the same type. Flink does not see a new name in"
-        " that, and drops the old values",
+        "a POJO has lost a field, and has a new one of the same type. Flink does not take that for a"
+        " new name, and drops the old values",
         "if it is the same field: savepoint rename-field PATH OPERATOR STATE OLD NEW OUT",
         _EVOLUTION,
     ),
@@ -239,7 +239,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     _change(
         "kryo-registrations",
         Verdict.RESTORABLE,
-        "classes are registered with Kryo in another order, or not any more: Flink keeps the old"
+        "classes are registered with Kryo in another order, or no longer: Flink keeps the old"
         " numbers. Classes that were registered must still be there",
         "keep the classes; you may remove a registration, but not its class",
         "KryoSerializerSnapshot",

@@ -30,9 +30,7 @@ _CHECKPOINTS = (
     "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpoints_vs_savepoints/"
 )
 _MATCHING = f"{UPGRADING}#matching-operator-state"
-_SET_UIDS = (
-    "set uids in the job; state moves to an operator by savepoint rename-operator PATH HASH UID OUT"
-)
+_SET_UIDS = "set uids in the job; move state to an operator with savepoint rename-operator PATH HASH UID OUT"
 
 
 def _in_flight(operator: OperatorFacts) -> Iterator[str]:
@@ -67,7 +65,7 @@ def _of_type(what: str, *types: KeyedHandleType) -> Callable[[OperatorFacts], It
 
 
 def _of_rocksdb_or_forst(operator: OperatorFacts) -> Iterator[str]:
-    """Files of an unknown backend; only ForSt has state V2."""
+    """Finds files that RocksDB or ForSt wrote; only ForSt has state V2."""
     types = {KeyedHandleType.INCREMENTAL, KeyedHandleType.INCREMENTAL_V1}
     if _types(operator) & types and not any(state.is_v2 for state in operator.states):
         yield "files of RocksDB or ForSt"
@@ -101,7 +99,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         Verdict.UNKNOWN,
         _in_flight,
         "an unaligned checkpoint holds records in flight, and Flink does not support restoring them"
-        " by another minor release",
+        " in another minor release",
         "take a savepoint of the job, or an aligned checkpoint",
         _CHECKPOINTS,
         crosses=to_another,
@@ -110,7 +108,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "no-uid",
         Verdict.UNKNOWN,
         _without_uid,
-        "the job sets no uid: the hash follows from the operator's place in the job, and another job,"
+        "the job sets no uid: the hash comes from the operator's place in the job, and another job,"
         " or the same one in another release, may not find the state",
         _SET_UIDS,
         _MATCHING,
@@ -120,9 +118,9 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "uid",
         Verdict.RESTORABLE,
         _without_uid,
-        "only a hash is stored. If it follows not from a uid but from the operator's place in the job,"
+        "only a hash is stored. If it comes not from a uid but from the operator's place in the job,"
         " another job, or the same one in another release, may not find the state",
-        f"name the uids by --uid, to see which operators have one; {_SET_UIDS}",
+        f"name the uids with --uid to see which operators have one; {_SET_UIDS}",
         _MATCHING,
         crosses=knows_hashes,
     ),
@@ -186,7 +184,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         Verdict.RESTORABLE,
         _native,
         "only the state backend that wrote them restores them",
-        f"keep the backend of the job, and name it by --backend; or {CONVERT}",
+        f"keep the backend of the job, and name it with --backend; or {CONVERT}",
         _CHECKPOINTS,
         crosses=on(""),
     ),

@@ -55,7 +55,7 @@ class Crossing:
 
     Attributes:
         written: The releases that may have written it.
-        backend: The state backend of the restoring job; empty if nobody has said.
+        backend: The state backend of the restoring job; empty if unknown.
         is_nameless: Whether no operator has a name, though this ``_metadata`` has room for names.
     """
 
@@ -155,7 +155,7 @@ class Finding:
     """A rule's answer about a snapshot, an operator, a state or a serializer.
 
     Attributes:
-        verdict: The verdict; ``restorable`` if there is only a condition.
+        verdict: The verdict; ``restorable`` if the rule only sets a condition.
         rule: The name of the rule.
         where: The place in the state, with its class; empty for all of it.
         reason: The reason.
@@ -173,12 +173,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[SubjectT]):
-    """A row of the table of rules; for the other attributes see ``Finding``.
+    """A row of the table of rules; ``Finding`` describes the other attributes.
 
     Attributes:
         name: Its name in answers, which never changes.
         finds: The places in a subject that it applies to.
-        crosses: Whether the rule holds for an upgrade; without, it holds for all.
+        crosses: Whether the rule holds for an upgrade; by default it holds for all.
     """
 
     name: str
@@ -197,7 +197,7 @@ class Rule(Generic[SubjectT]):
 
 
 def whole_if(condition: Callable[[SubjectT], bool]) -> Callable[[SubjectT], Iterator[str]]:
-    """Finds a subject as a whole if a condition holds."""
+    """Finds the whole subject if a condition holds."""
     return lambda subject: iter([""] if condition(subject) else [])
 
 

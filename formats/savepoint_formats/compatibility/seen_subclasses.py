@@ -43,7 +43,7 @@ class Glance:
     left: int | None = MOST_BYTES
 
     def takes(self, data: pa.LargeBinaryArray) -> bool:
-        """Whether these bytes may be searched; they count then."""
+        """Whether these bytes may be searched; if so, they count as searched."""
         if self.left is None:
             return True
         if self.left <= 0:
@@ -57,7 +57,7 @@ class SeenSubclasses:
     """The undescribed subclasses of a state.
 
     Attributes:
-        values: Subclass -> the number of values in which it is the first.
+        values: Subclass -> the number of values in which it comes first.
         unseen: Reason why not all values were searched, or empty.
     """
 
@@ -87,7 +87,7 @@ def _seen(values: Values, kryo: KryoDialect, glance: Glance) -> SeenSubclasses:
     try:
         for layout, data in values:
             if not glance.takes(data):
-                return SeenSubclasses(seen, "there are more values than are looked at")
+                return SeenSubclasses(seen, "there are more values than are searched")
             seen.update(undescribed_subclasses(layout, data, kryo))
     except SavepointError as error:
         return SeenSubclasses(seen, str(error))
@@ -108,7 +108,7 @@ class _StoredValues:
 
     def _keyed(self, state: State) -> Values:
         settings = SourceSettings(self.record.max_parallelism, self.kryo)
-        assert state.key is not None  # what makes it keyed
+        assert state.key is not None  # keyed state has keys
         for stored in chain.from_iterable(map(keyed_handles, self.record.subtasks)):
             if stored.is_raw and state.kind is not StateKind.TIMERS:
                 continue

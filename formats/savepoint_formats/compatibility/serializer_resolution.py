@@ -8,8 +8,8 @@
 | unknown      | asks a class that is not known here                                               |
 | incompatible | refuses the restore                                                               |
 
-A serializer with others inside has the worst outcome of them. A family of snapshots has a row in
-``_FAMILIES``, a value of the own part of a composite one in ``_OWN_PART``.
+A serializer with others inside has the worst of their outcomes. A family of snapshots is a row in
+``_FAMILIES``; a field of a composite snapshot's own part is a row in ``_OWN_PART``.
 
 Flink: ``TypeSerializerSnapshot.resolveSchemaCompatibility``, ``CompositeTypeSerializerSnapshot``.
 """
@@ -46,7 +46,7 @@ _AVRO = "org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot"
 
 
 class Outcome(IntEnum):
-    """Answer of Flink to a new serializer, from the best to the worst."""
+    """Flink's answer to a new serializer, from the best to the worst."""
 
     AS_IS = 0
     RECONFIGURED = 1
@@ -86,7 +86,7 @@ class Resolution:
 def resolve(
     old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str, *, is_field: bool = False
 ) -> Resolution:
-    """Answer of Flink to state of an old serializer if a job has the new one.
+    """Flink's answer to state of an old serializer if a job has the new one.
 
     Args:
         old: The serializer that wrote the state.
@@ -110,7 +110,7 @@ def resolve(
 
 
 def _without_flag(snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-    """The serializer itself; from 2.2 on a snapshot may say beside it whether it has TTL."""
+    """The serializer without the TTL flag that a snapshot may store with it since Flink 2.2."""
     return snapshot["inner"] if snapshot.class_name == _TTL_AWARE else snapshot
 
 
@@ -187,7 +187,7 @@ def _pojo(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) 
 def _moved_fields(
     removed: list[OptionalEntry], added: list[OptionalEntry], place: str
 ) -> Iterator[Resolution]:
-    """Fields that came or went; one that went may be another of the same type under a new name."""
+    """Fields that were added or removed; an added one may be a removed one under a new name."""
     for was in removed:
         same = [now for now in added if was.value is not None and now.value == was.value]
         where = f"{place}.{was.name}"
@@ -263,7 +263,7 @@ _UNCOMPARED = ("outer_version", "nested", "identifier")
 
 
 def _by_parts(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
-    """Compares the serializers inside, one by one, and what the snapshots say themselves."""
+    """Compares the nested serializers one by one, and the snapshots' own parts."""
     if len(old.nested) != len(new.nested):
         where = f"{place}: {len(old.nested)} → {len(new.nested)} fields"
         return Resolution.of(Outcome.INCOMPATIBLE, "arity-changed", where)
@@ -313,4 +313,4 @@ _FAMILIES: dict[str, Callable[[Any, Any, str], Resolution]] = {
     _AVRO: _avro,
     _ROW_DATA: _row_data,
 }
-"""Snapshot class -> how two of it are compared; ``_by_parts`` for others."""
+"""Snapshot class -> the function that compares two of them; ``_by_parts`` for others."""

@@ -86,12 +86,12 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "kryo",
         Verdict.SILENT_CORRUPTION,
         _kryo,
-        "Flink 1 writes by Kryo 2.24, Flink 2 reads by Kryo 5.6, and the serializer snapshot of both"
-        " is the same, so Flink 2 does not notice. The bytes of some classes are the same, those of"
+        "Flink 1 writes with Kryo 2.24, Flink 2 reads with Kryo 5.6, and both have the same serializer"
+        " snapshot, so Flink 2 does not notice. The bytes of some classes are the same, those of"
         " most are not: values are wrong without an error, or the restore fails when it reads them",
-        "do not restore it as it is: savepoint migrate writes it for Flink 2, if your own classes in"
-        " it are described. Or keep the state in a POJO, an Avro class or under a serializer of your"
-        " own before you leave Flink 1",
+        "do not restore it as it is: savepoint migrate writes it for Flink 2, if you describe your own"
+        " classes in it. Or keep the state in a POJO, an Avro class or under your own serializer"
+        " before you leave Flink 1",
         f"FLINK-34037, {NOTES_2_0}; KryoSerializerSnapshot",
         crosses=from_1_to_2,
     ),
@@ -103,9 +103,9 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         " for them, and refuses the POJO, or fails when it reads it. If the field is declared without"
         " type arguments, or with some that have arguments or are wildcards, as List<List<String>>, it"
         " stays with Kryo, and its values may be wrong",
-        "savepoint migrate writes it for Flink 2, if your own classes in it are described, and"
-        " whether they are POJOs; or give the field a type information of your own"
-        " in both jobs, and save it once more by Flink 1",
+        "savepoint migrate writes it for Flink 2, if you describe your own classes in it, and say"
+        " which are POJOs; or give the field your own type information"
+        " in both jobs, and take another savepoint with Flink 1",
         f"FLINK-34037, FLINK-34123, {NOTES_2_0}; TypeExtractor",
         crosses=from_1_to_2,
     ),
@@ -124,8 +124,8 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         Verdict.AFTER_MIGRATION,
         _of_class(*_REPLACED),
         "Flink 2 does not have this class of a serializer snapshot, which newer releases of Flink 1"
-        " read but do not write any more",
-        "restore the savepoint by Flink 1.20, and take another one",
+        " read but no longer write",
+        "restore the savepoint with Flink 1.20, and take another one",
         "the classes of flink-dist 1.20.5 and 2.2.1",
         crosses=made_by_1_to_2,
     ),
@@ -154,9 +154,9 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "config-snapshot",
         Verdict.AFTER_MIGRATION,
         _config_snapshots,
-        "no release since 1.17 reads config snapshots of serializers, which jobs of Flink 1.7 and"
-        " older have, and serializers that were written for them",
-        "restore the savepoint by a Flink of 1.8 to 1.16, and take another one",
+        "no release since 1.17 reads config snapshots of serializers, which come from jobs of Flink 1.7"
+        " and older, and from serializers that were written for them",
+        "restore the savepoint with Flink 1.8 to 1.16, and take another one",
         f"FLINK-29807, {_NOTES_1_17}",
     ),
     Rule(

@@ -77,8 +77,8 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         Verdict.NOT_RESTORABLE,
         _version,
         "the target does not know this version of the file, which newer releases write",
-        "restore it by the release that wrote it, or a newer one; to go back, read the state here,"
-        " and write a savepoint from nothing, which older releases read",
+        "restore it with the release that wrote it, or a newer one; to go back, read the state here,"
+        " and write a new savepoint, which older releases read",
         "MetadataSerializers",
         crosses=is_too_new,
     ),
@@ -87,7 +87,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         Verdict.UNKNOWN,
         whole_if(lambda _: True),
         "Flink promises that newer releases read the state of older ones, not the other way round",
-        "try the restore; or restore it by the release that wrote it",
+        "try the restore; or restore it with the release that wrote it",
         f"{UPGRADING}#compatibility-table",
         crosses=is_back_only,
     ),
@@ -95,8 +95,8 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         "major-version",
         Verdict.RESTORABLE,
         whole_if(lambda _: True),
-        "Flink does not promise that 2.x restores state of 1.x: for restorable state no rule is known"
-        " that forbids it, which is no guarantee",
+        "Flink does not promise that 2.x restores state of 1.x: restorable means that no known rule"
+        " forbids it, and is no guarantee",
         "try the restore before you rely on it",
         f"{NOTES_2_0} (Misc)",
         crosses=made_by_1_to_2,
@@ -105,9 +105,9 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         "max-parallelism",
         Verdict.RESTORABLE,
         _max_parallelism,
-        "a job that asks for another max parallelism is refused; a job that asks for none takes that"
+        "a job that sets another max parallelism is refused; a job that sets none takes that"
         " of the savepoint, and can't have more subtasks",
-        "ask for the same or for none; or savepoint rescale PATH OUT --max-parallelism N",
+        "set the same or none; or savepoint rescale PATH OUT --max-parallelism N",
         "StateAssignmentOperation; StreamExecutionEnvironment.setMaxParallelism",
     ),
 )
@@ -126,7 +126,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "sql",
         Verdict.UNKNOWN,
         _of_sql,
-        "the planner of another release may plan a query in another way: with other operators, or"
+        "the planner of another release may plan a query differently: with other operators, or"
         " with other state in them",
         "run the query from its compiled plan (COMPILE PLAN, EXECUTE PLAN), and try the restore",
         f"{UPGRADING}#table-api--sql",
@@ -198,7 +198,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "state-twice",
         Verdict.UNKNOWN,
         _repeated,
-        "the operator's keyed state has two states of one name; Flink looks them up by their names",
+        "the operator's keyed state has two states with the same name; Flink looks states up by their names",
         "rename one of them in the job that writes",
         "AbstractKeyedStateBackend",
     ),
