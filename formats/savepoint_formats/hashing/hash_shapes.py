@@ -24,7 +24,7 @@ A case class has the name of its declaration, such as ``product of Key(id, name)
 a field of floating point are not covered, because Scala hashes such numbers like equal integers.
 
 The hash code of a single field is that of a record with it. A boolean has the hash code 1231 or
-1237, unless a family hashes primitive booleans in another way.
+1237, unless a family hashes primitive booleans differently.
 """
 
 from __future__ import annotations
@@ -206,10 +206,10 @@ class HashShape:
 
     @staticmethod
     def parse(text: str) -> HashShape:
-        """The shape of a text that ``str`` gives.
+        """The shape with this text, as ``str`` returns it.
 
         Raises:
-            ValueError: The text is no shape; the message says where, and lists the families.
+            ValueError: The text isn't a shape; the message says where, and lists the families.
         """
         at_end = _BOOLEANS.search(text)
         booleans = BOXED if at_end is None else (int(at_end[1]), int(at_end[2]))
@@ -243,7 +243,9 @@ def _read_shape(reader: TokenReader, booleans: tuple[int, int]) -> HashShape:
     family = next((family for family in FAMILIES if family.name == name), None)
     if family is None:
         known = ", ".join(family.name for family in FAMILIES)
-        raise ValueError(f"{reader.text!r} names no shape of hashCode: expected one of {known}")
+        raise ValueError(
+            f"{reader.text!r} does not name a shape of hashCode: expected one of {known}"
+        )
     if name == _PRODUCT and reader.take("of"):
         family = product_of(_read_name(reader, "a class"))
     reader.expect("(")

@@ -1,11 +1,11 @@
 """Infers the ``hashCode`` of a class from keys whose key groups are known.
 
-A key lies in the key group that its hash code gives. So a guess at a ``hashCode`` can be proved: a
+A key's hash code decides its key group. So a guess at a ``hashCode`` can be proved: a
 wrong guess explains the key group of one key with a chance of 1 to max parallelism, and the key groups
 of n keys with the n-th power of that chance. All shapes of ``hash_shapes`` are tried, over all or some
 fields, in all orders as far as seconds allow. A shape is taken only if it explains every key.
 
-First many candidates are tried with few keys, where most of them fail.
+All candidates are first tried with few keys, because most of them fail there.
 """
 
 from __future__ import annotations
@@ -161,12 +161,12 @@ def _choices(blank: HashShape, layout: Layout, column: pa.Array) -> Iterator[_Ch
             try:
                 yield _Choice(index, name, shape, field_hashes(blank, field, values, shape))
             except UnstableHashError:
-                # An enum or an array: a hashCode that is stable leaves it out.
+                # An enum or an array: a stable hashCode leaves it out.
                 continue
 
 
 def _nested_blanks(blank: HashShape, owner: Layout, layout: Layout) -> Iterator[HashShape]:
-    """Shapes without fields for a structure in a key: as the key's own, or any in a tuple."""
+    """Shapes without fields for a structure in a key: the key's own family, or any in a tuple."""
     if _is_tuple(owner):
         for family in _families(layout):
             if blank.booleans in (*family.booleans, BOXED):
@@ -192,7 +192,7 @@ def _nested_shapes(blanks: Iterator[HashShape], layout: Layout) -> Iterator[Hash
 
 
 def _tuple_orders(choices: Sequence[_Choice]) -> Iterator[tuple[int, ...]]:
-    """A tuple hashes all its fields, in their order."""
+    """The only order for a tuple, which hashes all its fields in their order."""
     by_field: dict[int, list[int]] = {}
     for index, choice in enumerate(choices):
         by_field.setdefault(choice.field, []).append(index)

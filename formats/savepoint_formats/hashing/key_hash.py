@@ -8,13 +8,13 @@ All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor it
 | Char                                  | the number of its one UTF-16 unit                      |
 | Boolean                               | true 1231, false 1237                                  |
 | Long                                  | fold                                                   |
-| Float, Double                         | the IEEE bits, with one NaN; of a double their fold    |
+| Float, Double                         | the IEEE bits, with one NaN; fold of those of a double |
 | Text, MutableText, JavaUtf            | 31-chain of the UTF-16 units, from 0                   |
 | BigInteger                            | 31-chain of the 32-bit words, from 0, times the sign   |
 | BigDecimal, DecimalData               | 31 x (hash of the unscaled number) + scale             |
 | JavaDate, SqlTimestamp                | fold of the milliseconds                               |
 | Instant                               | fold of the seconds + 51 x nanoseconds                 |
-| LocalDate                             | of year, month and day                                 |
+| LocalDate                             | a mix of year, month and day                           |
 | LocalTime                             | fold of the nanoseconds of the day                     |
 | LocalDateTime                         | date xor time                                          |
 | TimestampData                         | 31 x (fold of the milliseconds) + nanoseconds          |
@@ -24,14 +24,14 @@ All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor it
 | Nullable, flag 1 = present: an Option | as a case class; None is the text "None"               |
 | OfScala: an Option, an Either         | as the case classes Some, Left and Right               |
 | MaskedStruct: a Row                   | 31 x kind + deep 31-chain of the fields                |
-| Tagged left, right: an Either         | that of the value                                      |
+| Tagged left, right: an Either         | hash of the value                                      |
 | Repeated: a list                      | 31-chain of the elements, from 1                       |
 | MapOf                                 | sum of (key xor value)                                 |
 | BinaryRow, BinaryArray, BinaryMap     | MurmurHash3 of the bytes                               |
 | Utf8: StringData; Framed: RawValue    | MurmurHash3 of the bytes                               |
 | Kryo of some classes of the JDK       | as above; UUID: fold of both halves' xor               |
 
-Other classes have hash codes of the user's code, or unstable ones: those of enums and arrays differ in
+Hash codes of other classes come from user code, or are unstable: those of enums and arrays differ in
 each JVM. A layout does not tell ``LongValue`` from ``Long`` (43 more), ``DoubleValue`` (31 more) or
 ``BooleanValue`` (1 and 0); a Scala Either from a Java one; a Row with names from one with positions;
 a class behind an ``ExternalSerializer`` from its row. If such keys can occur, compare with the key
@@ -89,7 +89,7 @@ _INT = np.iinfo(np.int32)
 
 NULL_VALUE = 53
 NONE_HASH = 2433880
-"""The hash code of Scala's ``None``, which is its name's."""
+"""The hash code of Scala's ``None``, which is that of its name."""
 
 PRODUCT_SEED = 0xCAFEBABE
 
@@ -115,7 +115,7 @@ def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
     """The hash code of each key of a column; its rows may lack their kind.
 
     Raises:
-        UnstableHashError: A hash code depends on more than the value, or on code of the user.
+        UnstableHashError: A hash code depends on more than the value, or on user code.
         ColumnTypeError: The column has another type than the layout.
     """
     try:
@@ -128,12 +128,12 @@ def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
 
 
 def java_hash(layout: Layout, value: Value) -> int:
-    """The hash code of one key that ``values.read_value`` gives; errors as of ``key_hashes``."""
+    """The hash code of one key as ``values.read_value`` returns it; raises like ``key_hashes``."""
     return int(_hashes(layout, pa.array([value], arrow_type(layout)))[0])
 
 
 def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
-    """The hash code of each key by a function of the user, which may return any integers.
+    """The hash code of each key by a user function, which may return any integer type.
 
     Raises ``HashCodeError`` if the result is not one Java ``int`` per key.
     """
@@ -156,9 +156,9 @@ def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
 def hashed_key_groups(
     layout: Layout, keys: pa.Array, max_parallelism: int, hash_keys: HashKeys | None
 ) -> NDArray[np.uint16]:
-    """The key group of each key, by the function of the user or else by the layout.
+    """The key group of each key, by the user function or else by the layout.
 
-    Raises errors of ``key_hashes`` and ``given_hashes``.
+    Raises like ``key_hashes`` and ``given_hashes``.
     """
     hashes = key_hashes(layout, keys) if hash_keys is None else given_hashes(hash_keys, keys)
     return key_groups_of(hashes, max_parallelism)
@@ -228,12 +228,12 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
 
 
 def is_tuple(names: tuple[str, ...]) -> bool:
-    """Whether a structure with these fields is a tuple of Flink."""
+    """Whether a structure with these fields is a Flink tuple."""
     return names == tuple(f"f{index}" for index in range(len(names)))
 
 
 def is_case_class(names: tuple[str, ...]) -> bool:
-    """Whether a structure with these fields is a tuple or case class of Scala."""
+    """Whether a structure with these fields is a Scala tuple or case class."""
     return names == tuple(f"_{index + 1}" for index in range(len(names)))
 
 
@@ -290,7 +290,7 @@ def _deep_hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:
 def product_start(class_name: str) -> int:
     """The state before the fields of a case class since Scala 2.13, which hashes its name first.
 
-    That is the name of the declaration, without its package and the objects around it.
+    The name is that of the declaration, without package and enclosing objects.
     """
     code = 0
     for unit in utf16_units(class_name.replace("$", ".").rpartition(".")[2]):

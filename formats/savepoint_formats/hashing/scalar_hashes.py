@@ -44,7 +44,7 @@ def text_hashes(texts: pa.Array) -> Hashes:
 
 
 def bytes_hashes(items: pa.Array) -> Hashes:
-    """Hash codes of binary rows without the size in front:."""
+    """Hash codes of binary rows without the size in front."""
     return _of_items(hash_bytes, items.cast(pa.large_binary()), start=_MURMUR_SEED)
 
 
@@ -119,7 +119,7 @@ def fold(numbers: Longs) -> Hashes:
 
 
 def _numbers(column: pa.Array) -> Longs:
-    """The integers of Arrow's buffer."""
+    """The integers in Arrow's buffer."""
     integers = column.view(pa.int64() if column.type.bit_width == 64 else pa.int32())
     return _values(integers).astype(np.int64, copy=False)
 

@@ -1,7 +1,7 @@
 """Reasons why a hash code does not follow from a key's value.
 
-Those of enums and arrays differ in each JVM, and classes of the user have code of their own. Some
-layouts belong to several classes with different hash codes, such as lists and arrays.
+Hash codes of enums and arrays differ in each JVM, and user classes compute their own. Some layouts
+belong to several classes with different hash codes, such as lists and arrays.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _reason(layout: Layout) -> str:
         case layouts.Repeated(layouts.Nullable()):
             return "a list, a set or an array; their hash codes differ"
         case layouts.Struct(names):
-            return f"a structure of {', '.join(names)} has a hash code of its own making"
+            return f"a structure of {', '.join(names)} computes its own hash code"
         case layouts.CaseClass(class_name, ()):
             return f"{class_name} is a case class without fields"
         case layouts.OfScala() | layouts.Coproduct():
@@ -50,7 +50,7 @@ def _reason(layout: Layout) -> str:
         case layouts.Opaque("", reason):
             return f"the type of the keys is not known: {reason}"
         case layouts.Pojo(class_name) | layouts.Kryo(class_name) | layouts.Opaque(class_name):
-            return f"{class_name} has a hash code of its own making"
+            return f"{class_name} computes its own hash code"
         case _:
             return f"the hash code of {type(layout).__name__} is not known"
 
@@ -58,7 +58,7 @@ def _reason(layout: Layout) -> str:
 def half_a_pair() -> UnstableHashError:
     """The error for texts with half a surrogate pair, which a column shows as other characters."""
     return UnstableHashError(
-        "a key with half a surrogate pair, whose text in a column is not that of Java"
+        "a key with half a surrogate pair, whose text in a column differs from Java's"
     )
 
 

@@ -4,7 +4,7 @@
 |-------------|-------------|--------------------------------------------------------------|
 | u32         | magic       | CAFEBABE                                                     |
 | u16, u16    | version     | minor and major                                              |
-| u16         | n           | one more than there are constants                            |
+| u16         | n           | number of constants + 1                                      |
 | n - 1       | constants   | u8 tag and its content; a long or double takes two numbers   |
 | u16         | flags       | ``ClassFlag``                                                |
 | u16, u16    | names       | numbers of the class and its superclass; 0 if it has none    |
@@ -13,9 +13,9 @@
 | u16, n      | methods     | u16 flags, name, descriptor; attributes                      |
 | …           | attributes  |                                                              |
 
-Attributes are u16 n, then for each u16 name, u32 size, bytes. ``Signature`` has the number of a text:
-the type with its arguments. ``InnerClasses`` is u16 n, then for each four u16: a class, the class
-around it, its simple name, and the flags that it is declared with.
+Attributes are u16 n, then u16 name, u32 size and bytes for each. ``Signature`` has the number of a
+text: the type with its arguments. ``InnerClasses`` is u16 n, then four u16 for each: a class, its
+enclosing class, its simple name, and its declared flags.
 
 | tag             | bytes        | tag                    | bytes |
 |-----------------|--------------|------------------------|-------|
@@ -74,7 +74,7 @@ class FieldOfClass:
 
 @dataclass(frozen=True, slots=True)
 class MethodOfClass:
-    """A method of a class; ``<init>`` is a constructor, a descriptor ``(J)Ljava/util/List;``."""
+    """A method of a class; ``<init>`` is a constructor; ``descriptor`` is ``(J)Ljava/util/List;``."""
 
     flags: int
     name: str
@@ -85,8 +85,8 @@ class MethodOfClass:
 class ClassFile:
     """A class with its own fields and methods; names are like ``com/acme/Orders$Line``.
 
-    ``methods`` is None if they are not known. ``annotations`` has all constants in the form of a
-    type: ``Lcom/acme/Marked;``.
+    ``methods`` is None if they are not known. ``annotations`` has all constants that look
+    like types: ``Lcom/acme/Marked;``.
     """
 
     flags: int
@@ -99,10 +99,10 @@ class ClassFile:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` if it is no class file, or damaged."""
+        """Raises ``FormatError`` if it isn't a class file, or is damaged."""
         if view.read_int() != _MAGIC:
             view.position -= 4
-            raise view.error("no class file of Java, which begins with CAFEBABE")
+            raise view.error("not a Java class file, which begins with CAFEBABE")
         view.read_bytes(4)
         constants = _Constants(view)
         flags, name = view.read_unsigned_short(), constants.class_name()
@@ -133,7 +133,7 @@ class _Constants:
             elif tag in _SIZES:
                 view.read_bytes(_SIZES[tag])
             else:
-                raise view.error(f"a constant of tag {tag}, which is not known")
+                raise view.error(f"a constant of the unknown tag {tag}")
             number += 2 if tag in _WIDE else 1
 
     def within(self, view: DataInputView) -> _Constants:
@@ -153,7 +153,7 @@ class _Constants:
     def class_name(self) -> str:
         name = self.optional_class_name()
         if name is None:
-            raise self.view.error("no class where one is named")
+            raise self.view.error("constant 0, expected a class")
         return name
 
     def optional_class_name(self) -> str | None:
@@ -162,12 +162,12 @@ class _Constants:
         if number == 0:
             return None
         if number not in self._classes:
-            raise self.view.error(f"constant {number}, which is no class")
+            raise self.view.error(f"constant {number}, expected a class")
         return self.text_of(self._classes[number])
 
     def text_of(self, number: int) -> str:
         if number not in self._texts:
-            raise self.view.error(f"constant {number}, which is no text")
+            raise self.view.error(f"constant {number}, expected a text")
         return self._texts[number]
 
 
@@ -195,7 +195,7 @@ def _attributes(constants: _Constants) -> Iterator[tuple[str, DataInputView]]:
 
 
 def _declared_flags(constants: _Constants, name: str, flags: int) -> int:
-    """Flags as the source of an inner class has them; the class file itself has fewer."""
+    """Flags in the source of an inner class; its own class file has fewer."""
     view = constants.view
     for _ in range(view.read_unsigned_short()):
         inner = constants.class_name()

@@ -1,18 +1,18 @@
-"""Whether Flink takes a class as a POJO, according to its class file.
+"""Whether Flink treats a class as a POJO, according to its class file.
 
 | rule                                                             | otherwise             |
 |------------------------------------------------------------------|-----------------------|
-| the class is public                                              | it is not a POJO      |
-| it, or a superclass, has a field                                 | it is not a POJO      |
-| each field is public, or has a public getter and setter          | it is not a POJO      |
-| it has a public constructor without arguments, or it is abstract | it is not a POJO      |
-| no method is called readObject or writeObject                    | it is not a POJO      |
-| no annotation names a type of its own                            | unknown               |
-| all superclasses are at hand, and none is one of Flink or Avro   | unknown               |
+| the class is public                                              | not a POJO            |
+| it, or a superclass, has a field                                 | not a POJO            |
+| each field is public, or has a public getter and setter          | not a POJO            |
+| it has a public constructor without arguments, or it is abstract | not a POJO            |
+| no method is called readObject or writeObject                    | not a POJO            |
+| no annotation gives it its own type information                  | unknown               |
+| all superclasses are known, and none is from Flink or Avro       | unknown               |
 
-Getters are ``getName``, ``isName`` or ``name``; setters ``setName`` or ``name_$eq``; letters may be
-small or large, with or without underscores. They have the type of the field, or its wrapper. A setter
-returns nothing, or an object of the class.
+Getters are ``getName``, ``isName`` or ``name``; setters are ``setName`` or ``name_$eq``. Case and
+underscores don't matter. They have the type of the field, or its wrapper. A setter returns nothing,
+or an object of the class.
 
 Flink: ``TypeExtractor.analyzePojo``, ``isValidPojoField``.
 """
@@ -47,7 +47,7 @@ _CUSTOM = ("readObject", "writeObject")
 
 
 def is_pojo(name: str, find: FindClass) -> bool | None:
-    """Whether Flink takes a class as a POJO; None if its class file does not tell.
+    """Whether Flink treats a class as a POJO; None if its class file does not tell.
 
     Names have slashes.
     """
@@ -119,7 +119,7 @@ def _is_reached(field: FieldOfClass, methods: list[MethodOfClass], owner: ClassF
 
 
 def _public(methods: list[MethodOfClass]) -> Iterator[tuple[str, str]]:
-    """Names and descriptors of public methods; names in the form that is compared."""
+    """Names and descriptors of public methods; names without case and underscores."""
     for method in methods:
         if method.flags & ClassFlag.PUBLIC:
             plain, is_scala, _ = method.name.partition("_$eq")

@@ -18,7 +18,7 @@
 | 7E  | enum constant           | class description, string                                        |
 
 Handles are numbered from 0x7E0000 on, in order of first appearance. Records are not frozen because
-an object may refer to itself, and so exists before its fields.
+an object may refer to itself, so it must exist before its fields.
 
 Source: Java Object Serialization Specification, chapter 6.
 """
@@ -190,7 +190,7 @@ class JavaStreamReader:
                 return self._proxy_class(depth)
             case Tag.REFERENCE if isinstance(known := self._reference(depth), JavaClass):
                 return known
-        raise self.view.error("another Java object where a class is described")
+        raise self.view.error("another Java object, expected a class description")
 
     def _new_class(self, depth: int) -> JavaClass:
         description = JavaClass(self.view.read_utf(), uid=self.view.read_long())
@@ -212,7 +212,7 @@ class JavaStreamReader:
         ancestors = (*parent.ancestors, parent)
         if description in ancestors:
             raise self.view.error(f"the Java class {description.name} extends itself")
-        # References make long chains of few bytes, and each object walks its whole chain.
+        # With references, few bytes make a long chain, and each object walks its whole chain.
         if len(ancestors) > _MAX_DEPTH:
             raise self.view.error(f"a Java class with more than {_MAX_DEPTH} ancestors")
         return ancestors
@@ -245,7 +245,7 @@ class JavaStreamReader:
     def _class_data(self, part: JavaClass, target: JavaObject, depth: int) -> None:
         if part.flags & EXTERNALIZABLE:
             if not part.flags & _BLOCK_DATA:
-                raise self.view.error(f"a {part.name}, which wrote itself without a frame")
+                raise self.view.error(f"a {part.name}, whose own data has no end mark")
             target.annotations += self._annotation(depth)
             return
         for kind, name in part.fields:
@@ -335,7 +335,7 @@ _CONTENTS: dict[Tag, Callable[[JavaStreamReader, int], Any]] = {
 
 
 def read_java_object(view: DataInputView) -> Any:
-    """One object of a stream with its own header; the view ends up right behind it."""
+    """One object of a stream with its own header; the view stops right after it."""
     reader = JavaStreamReader(view)
     reader.read_header()
     return reader.read_object()

@@ -1,7 +1,7 @@
 """Writes the records that ``java.stream`` reads; that module has the table of tags.
 
 The second appearance of an object, an equal string or enum constant, or a class of the same name is
-a reference. Java compares strings by identity too, but in snapshots they are constants.
+a reference. Java finds equal strings only by identity, but in snapshots they are constants.
 
 Source: Java Object Serialization Specification, chapter 6.
 """
@@ -70,7 +70,7 @@ class JavaStreamWriter:
             case JavaObject():
                 self._write_java_object(value)
             case _:
-                raise TypeError(f"{type(value).__name__} is no record of a Java object")
+                raise TypeError(f"{type(value).__name__} is not a record of a Java object")
 
     def _write_tag(self, tag: Tag) -> None:
         self.view.write_byte(tag)
@@ -115,7 +115,9 @@ class JavaStreamWriter:
         writers = [part for part in parts if part.flags & (WRITE_METHOD | EXTERNALIZABLE)]
         # A record does not say which class wrote which annotation.
         if len(writers) > 1 or any(part.flags & EXTERNALIZABLE for part in writers):
-            raise ValueError(f"a {value.class_name}, of which no record says what each class wrote")
+            raise ValueError(
+                f"a {value.class_name}, whose record does not say what each class wrote"
+            )
         for part in parts:
             for declared, name in part.fields:
                 self._write_value(declared[0], value.fields[name])

@@ -3,7 +3,9 @@
 Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSerializer``.
 
 ``FlinkKafkaConsumer`` is the Kafka source before Flink 1.14. Its union list
-``topic-partition-offset-states`` has a tuple per partition: a Kryo object and a number. Kafka's connector: ``FlinkKafkaConsumerBase``, ``KafkaTopicPartitionStateSentinel``.
+``topic-partition-offset-states`` has a tuple per partition: a Kryo object and a number.
+
+Kafka's connector: ``FlinkKafkaConsumerBase``, ``KafkaTopicPartitionStateSentinel``.
 
 | number        | meaning                                                    |
 |---------------|------------------------------------------------------------|
@@ -57,7 +59,7 @@ class CoordinatorState:
 
     @classmethod
     def of(cls, state: bytes, path: str) -> Self:
-        """Raises ``FormatError`` if the bytes are no state of a source's coordinator."""
+        """Raises ``FormatError`` if the bytes aren't the state of a source's coordinator."""
         view = DataInputView(state, path)
         version = view.read_int()
         if version not in (0, 1):
@@ -89,7 +91,7 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 def _topic(view: DataInputView) -> str:
     topic = view.read_utf()
     if not _TOPIC_NAME.fullmatch(topic):
-        raise view.error(f"{topic!r}, which is no name of a topic")
+        raise view.error(f"{topic!r}, which is not a topic name")
     return topic
 
 
@@ -138,7 +140,7 @@ class KafkaSplit(Record):
         return cls.whole(versioned.data, path)
 
     def at(self, offset: str | int, stopping_offset: str | int | None) -> Self:
-        """The split that goes on elsewhere; without a stopping offset it keeps its own.
+        """The split with another offset; without a stopping offset it keeps its own.
 
         Raises ``ValueError`` if the offset is neither a number from 0 on nor ``earliest``,
         ``latest`` or ``committed``.
@@ -176,7 +178,7 @@ class KafkaPartition(FormRecord):
 
     @classmethod
     def fields(cls, form: bool) -> dict[str, Codec]:
-        """Whether the status is stored is the form."""
+        """``form`` is whether the status is stored."""
         status = enum_of(AssignmentStatus, "an assignment status")
         assigned = constant(AssignmentStatus.ASSIGNED)
         return {"topic": _TOPIC, "partition": _PARTITION, "status": status if form else assigned}

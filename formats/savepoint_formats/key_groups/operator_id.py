@@ -30,7 +30,7 @@ class OperatorId(bytes):
 
     @classmethod
     def from_uid(cls, uid: str) -> Self:
-        """The id of a uid. Raises ``TypeError`` if it is no text, ``ValueError`` if it is empty."""
+        """The id of a uid. Raises ``TypeError`` if it isn't a text, ``ValueError`` if it is empty."""
         if not isinstance(uid, str):
             raise TypeError(f"a uid is {uid!r}, expected a text such as 'summarize'")
         if not uid:

@@ -1,7 +1,7 @@
 """The key group of a key, and the subtask of a key group.
 
 Java's hash code of a key decides its key group; each subtask owns a range of the ``max_parallelism``
-key groups. These rules are part of the format: Flink never finds a key in a foreign key group.
+key groups. These rules are part of the format: Flink never finds a key in another key group.
 
 Flink: ``KeyGroupRangeAssignment``, ``KeyGroupRange``, ``MathUtils``.
 """
@@ -108,7 +108,7 @@ def key_group(java_hash: int, max_parallelism: int) -> int:
 
 
 def key_groups_of(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArray[np.uint16]:
-    """The key group of each hash code; ``key_group`` for a column."""
+    """The key group of each hash code; like ``key_group``, for a column."""
     _check_max_parallelism(max_parallelism)
     return (murmurs(java_hashes) % np.int32(max_parallelism)).astype(np.uint16)
 
@@ -150,7 +150,7 @@ def subtasks_of(
 
 
 def prefix_size(max_parallelism: int) -> int:
-    """Bytes of a key group in front of a key.
+    """Number of bytes of the key group in front of a key.
 
     Flink: ``CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix``.
     """

@@ -121,7 +121,7 @@ def test_a_shape_that_does_not_explain_the_key_groups_is_refused(
 def test_a_text_that_is_no_shape_is_refused_at_once(spark: SparkSession, of_lombok: str) -> None:
     savepoint = Savepoint.load(spark, of_lombok)
     uid = savepoint.operators()[0].name
-    with pytest.raises(ValueError, match="names no shape of hashCode"):
+    with pytest.raises(ValueError, match="does not name a shape of hashCode"):
         savepoint.rescale(max_parallelism=96, hash_codes={uid: "mine(id)"})
 
 

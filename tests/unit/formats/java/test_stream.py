@@ -170,12 +170,12 @@ def test_a_reset_inside_an_object_is_refused() -> None:
         (HEADER + b"\x77\x00", "block_data"),
         (HEADER + handle(0), "reference to Java object"),
         (HEADER + b"\x73\x70", "without a class"),
-        (HEADER + b"\x73\x74" + utf("a"), "where a class is described"),
+        (HEADER + b"\x73\x74" + utf("a"), "expected a class description"),
         (HEADER + b"\x75" + class_description("Int") + bytes(4), "array of class 'Int'"),
         (HEADER + b"\x75" + class_description("[J") + b"\x7f\xff\xff\xff", "count of 2147483647"),
         (HEADER + b"\x7e" + class_description("a.Color") + b"\x70", "name|string"),
         (HEADER + b"\x73" + class_description("a.B", fields=b"\0\1Q" + utf("q")), "type 'Q'"),
-        (HEADER + b"\x73" + class_description("a.B", flags=4), "without a frame"),
+        (HEADER + b"\x73" + class_description("a.B", flags=4), "own data has no end mark"),
     ],
 )
 def test_what_java_never_writes_is_an_error_that_says_so(data: bytes, message: str) -> None:

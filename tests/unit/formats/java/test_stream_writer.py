@@ -126,10 +126,10 @@ def test_objects_that_write_themselves_are_refused_not_guessed() -> None:
     parent = JavaClass("a.Parent", SERIALIZABLE | WRITE_METHOD)
     child = JavaClass("a.Child", SERIALIZABLE | WRITE_METHOD, (), (parent,))
     for java_class in (child, JavaClass("a.External", EXTERNALIZABLE)):
-        with pytest.raises(ValueError, match="no record says what each class wrote"):
+        with pytest.raises(ValueError, match="record does not say what each class wrote"):
             java_object_bytes(JavaObject(java_class))
 
 
 def test_what_is_no_record_is_refused() -> None:
-    with pytest.raises(TypeError, match="int is no record of a Java object"):
+    with pytest.raises(TypeError, match="int is not a record of a Java object"):
         java_object_bytes(JavaObject(OBJECT, {"value": 3}))

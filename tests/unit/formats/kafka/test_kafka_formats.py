@@ -85,7 +85,7 @@ def test_what_is_cut_is_an_error(size: int) -> None:
 
 
 def test_what_is_no_name_of_a_topic_is_an_error() -> None:
-    with pytest.raises(FormatError, match="no name of a topic"):
+    with pytest.raises(FormatError, match="not a topic name"):
         KafkaSplit.of(KafkaSplit("a b", 0, 0).to_bytes(), "split")
     with pytest.raises(FormatError, match="partition -1"):
         KafkaSplit.of(KafkaSplit("a", -1, 0).to_bytes(), "split")
