@@ -40,7 +40,7 @@ SINCE = {
     "pyspark.sql.datasource": ("4.0", "the data source savepoint needs"),
     "pyspark.sql.streaming.stateful_processor": ("4.1", "mixed mode needs"),
 }
-"""Module that older releases of an extra's package lack -> its first release that will do, and its use."""
+"""Module that older releases of a package lack -> the first release that has it, and its use."""
 
 
 def imported(module: str) -> Any:
@@ -66,6 +66,6 @@ def missing(error: ImportError, module: str = "") -> ImportError:
 
 
 def too_old(package: str, needed: str, use: str) -> MissingPackageError:
-    """The error for an imported package of a release that lacks something."""
+    """The error for an imported package whose release is too old."""
     release = sys.modules[package].__version__
     return MissingPackageError(f"{use} {package} {needed} or later, and this is {release}")

@@ -1,4 +1,4 @@
-"""Limit for the number of elements of a list, if the remaining bytes don't limit it."""
+"""Limits the number of elements of a list whose elements may have no bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
 
 MAX_EMPTY_ELEMENTS = 1 << 20
-"""Most elements without any bytes in a list; Flink's own lists of such elements are tiny."""
+"""Maximum number of elements without bytes in a list; Flink's own lists of them are tiny."""
 
 
 def can_be_empty(layout: Layout) -> bool:

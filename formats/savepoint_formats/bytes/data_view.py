@@ -51,7 +51,7 @@ class DataInputView:
         return self.base + self.position
 
     def error(self, message: str, kind: Callable[[str, str, int], ErrorT] | None = None) -> ErrorT:
-        """A ``FormatError``, or a ``kind`` of it, that names this place."""
+        """A ``FormatError``, or its subclass ``kind``, that names this place."""
         make = kind or FormatError
         return make(message, self.path, self.offset)  # type: ignore[return-value]
 
@@ -71,7 +71,7 @@ class DataInputView:
         return bytes(self.buffer[start : start + size])
 
     def read_view(self, size: int) -> DataInputView:
-        """A view of the next ``size`` bytes; this view goes on behind them."""
+        """A view of the next ``size`` bytes; this view continues after them."""
         if size < 0:
             raise self.error(f"a size of {size} bytes")
         base = self.offset
@@ -94,7 +94,7 @@ class DataInputView:
         return self.read_unsigned_byte() != 0
 
     def read_strict_bool(self) -> bool:
-        """One byte that is 0 or 1, as Flink writes it; so a rewrite is exact."""
+        """One byte that is 0 or 1, as Flink writes it, so that a rewrite is exact."""
         value = self.buffer[self._advance(1)]
         if value > 1:
             self.position -= 1
@@ -159,7 +159,7 @@ class DataInputView:
             text = data.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass")
             return _join_surrogates(text)
         except UnicodeDecodeError as error:
-            raise FormatError(f"no modified UTF-8: {error.reason}", self.path, start) from error
+            raise FormatError(f"not modified UTF-8: {error.reason}", self.path, start) from error
 
     def read_varint(self) -> int:
         """An unsigned LEB128 number of at most 32 bits."""
@@ -292,6 +292,6 @@ def modified_utf8(text: str) -> bytes:
 
 
 def _join_surrogates(text: str) -> str:
-    """Replaces pairs of surrogates by their characters."""
+    """Replaces surrogate pairs with their characters."""
     data = text.encode("utf-16-be", "surrogatepass")
     return data.decode("utf-16-be", "surrogatepass")

@@ -7,8 +7,8 @@
 | u32 LE       |       | masked CRC-32C of the uncompressed data                           |
 | …            |       | type 0: a snappy block, type 1: the data itself                   |
 
-The format knows more types, which readers skip. Flink writes none of them, so such a chunk is
-damaged and must not be skipped.
+The format has more types, which readers skip. Flink never writes them, so a chunk of another type
+is damaged and must not be skipped.
 
 Source: the framing format of snappy.
 """
@@ -26,7 +26,7 @@ _DATA = (0, 1)
 
 
 def decompress(data: bytes | memoryview, path: str, offset: int) -> bytes:
-    """The content of framed chunks with or without an identifier, at this place of a file."""
+    """The content of framed chunks, with or without an identifier; errors name the place."""
     chunks = bytes(data)
     if not chunks.startswith(IDENTIFIER):
         chunks = IDENTIFIER + chunks

@@ -1,10 +1,10 @@
-"""Digests of entries, which show whether two snapshots have the same entries in any files.
+"""Digests of entries, which show whether two snapshots have the same entries.
 
 Entries are compared in canonical form. A digest is the sum of the hashes of all entries, so it
 needs no order and little memory.
 
-Values of a column have hashes of 128 bits. Maps and sets are equal whatever the order of their entries, NaN equals NaN, null only null. Two different
-values have the same hash once in 2^128.
+The hash of a value has 128 bits. Maps and sets are equal whatever their order. NaN equals NaN;
+null equals only null. Two different values have the same hash once in 2^128.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def value_hashes(column: pa.Array | pa.ChunkedArray, *, has_no_order: bool = Fal
     """The hash of each value; with ``has_no_order``, the order of a list's elements does not count."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # of no chunks, or of too many bytes for one
+    if isinstance(column, pa.ChunkedArray):  # no chunks, or too many bytes for one
         return np.concatenate(
             [np.zeros((0, 2), np.uint64), *(value_hashes(chunk) for chunk in column.chunks)]
         )
@@ -181,7 +181,7 @@ def _of_numbers(column: pa.Array) -> Hashes:
 class EntryDigest:
     """Sums per state: the number of entries, and both halves of their hashes.
 
-    ``rows`` has hashes of the keys of rows, of all states.
+    ``rows`` has hashes of the keys of rows, for all states together.
     """
 
     sums: dict[str, tuple[int, int, int]] = field(default_factory=dict)

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 MOST_LISTED = 1000
-"""Undecodable entries of a chunk that are counted one by one; the last one counts the rest."""
+"""Maximum number of errors per chunk; the last one counts all remaining entries as lost."""
 
-# Types with a certain hash code. A class of the user may have the bytes of a tuple and another hash code.
+# Types whose hash code is certain. A user class may have a tuple's bytes but another hash code.
 _SURE = (Boolean, Byte, Short, Int, Long, Text)
 
 
@@ -53,7 +53,7 @@ _SURE = (Boolean, Byte, Short, Int, Long, Text)
 class KeyGroupTally:
     """Counts of keys with a known hash code, and of those in a ``wrong`` key group.
 
-    ``example`` has the bytes of one of these per key group, and its right key group.
+    ``example`` has one wrong key per key group: its bytes, and its right key group.
     """
 
     checked: int = 0
@@ -122,8 +122,8 @@ class EntryChecks:
     ) -> bool:
         """Whether the first and last key group of a range have the same error.
 
-        Then a table does not open, or they share a block. That is one fault rather than one per key
-        group, and tables are not opened again for each.
+        If so, a table does not open, or the key groups share a block. That makes one fault for the
+        range, and tables are not opened again for each key group.
         """
         if len(part) == 1:
             return True
@@ -207,7 +207,7 @@ class EntryChecks:
             entries = lost[place]
             cost = f"{entries:,} of the state's entries in this key group"
             fault = Fault.of(Check.VALUES, error, file=file, cost=cost, lost_entries=entries)
-            # The offset is none of the file.
+            # The offset is not one of the file.
             yield replace(fault, offset=None)
 
     def _decoder(self, state: State) -> Decode:
@@ -292,7 +292,7 @@ def _repeated(
             yield Fault(
                 Severity.DAMAGE,
                 Check.UNIQUE_KEYS,
-                f"{count:,} keys are there more than once",
+                f"{count:,} keys occur more than once",
                 state=name,
                 key_group=places,
                 file=file,
@@ -330,7 +330,9 @@ def key_group_faults(
         is_sure = name in by_name and isinstance(key_layout(by_name[name]), _SURE)
         # By chance, one key in max_parallelism has the right key group.
         if not is_sure and wrong * 2 > tally.checked * (1 - 1 / max_parallelism):
-            message = f"{wrong:,} of {tally.checked:,} keys have a hash code of their class's own"
+            message = (
+                f"{wrong:,} of {tally.checked:,} keys have a hash code that only their class knows"
+            )
             yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, message, state=name)
             continue
         for group, count in sorted(tally.wrong.items()):
@@ -343,11 +345,11 @@ def _foreign(state: str, group: int, count: int, example: tuple[bytes, int]) -> 
     return Fault(
         Severity.DAMAGE,
         Check.KEY_GROUPS,
-        f"{count:,} keys belong to another key group; the one of the bytes {shown} to {belongs}",
+        f"{count:,} keys belong to another key group; the key of bytes {shown} belongs to {belongs}",
         state=state,
         key_group=str(group),
         lost_entries=count,
-        cost=f"{count:,} entries that a job does not find any more",
+        cost=f"{count:,} entries that a job no longer finds",
     )
 
 

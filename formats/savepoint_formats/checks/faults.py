@@ -87,7 +87,7 @@ class Fault:
         lost_entries: int | None = None,
         lost_bytes: int | None = None,
     ) -> Self:
-        """The fault that an error tells.
+        """The fault that an error describes.
 
         Args:
             check: The subject of the check.
@@ -122,7 +122,7 @@ class Fault:
 
 
 def _place(pattern: re.Pattern[str], places: tuple[str, ...]) -> str:
-    """The pattern's group in the first place that the pattern fits."""
+    """The pattern's group in the first place that matches it."""
     for place in places:
         if match := pattern.fullmatch(place):
             return printable(match[1])

@@ -77,7 +77,7 @@ _NEEDED = {
 """Serializers that Flink needs to restore a state."""
 
 _KEYED_TYPES = {*KINDS_BY_TYPE, "UNKNOWN", ""}
-"""Types of keyed state in headers; old headers say nothing."""
+"""Types of keyed state in headers; old headers don't name the type."""
 
 
 def header_faults(
@@ -98,9 +98,9 @@ def header_faults(
 
 
 def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault]:
-    """Facts about a state that Flink misses in a header."""
+    """Facts about a state that Flink needs, but the header lacks."""
     problems = [
-        f"the header names no {role.lower().replace('_', ' ')}, without which Flink does not"
+        f"the header doesn't name the {role.lower().replace('_', ' ')}, which Flink needs to"
         " restore the state"
         for role in _NEEDED[info.type]
         if info.serializer(role) is None
@@ -123,7 +123,7 @@ def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault
 def _looks(
     directory: SnapshotDirectory, subtask: SubtaskState
 ) -> Iterator[tuple[str, Check, Look]]:
-    """Each check: its file, its subject, and the function."""
+    """The file, the subject and the function of each check."""
     handle = subtask.managed_keyed_state
     if isinstance(handle, ChangelogHandle):
         yield "", Check.HEADERS, partial(_registered, directory, handle)
@@ -152,7 +152,7 @@ def _tables(
     directory: SnapshotDirectory, handle: IncrementalHandle
 ) -> Iterator[tuple[str, Check, Look]]:
     names: frozenset[str] | None = None
-    with suppress(SavepointError):  # a fault already
+    with suppress(SavepointError):  # is already a fault
         names = frozenset(info.name for info in _keyed_states(directory, handle))
     for sst in (*handle.shared, *handle.private):
         if sst.name.endswith(SST_SUFFIX):
@@ -258,12 +258,12 @@ def _check_size(file: StateFile, kind: FileKind, there: int | None) -> None:
     """Raises ``SavepointError`` if the file is missing, too short or too long."""
     whole = replace(file, start=0, size=None)
     if kind is FileKind.CHANGELOG:
-        # Flink does not count the flag in front, and others may have written behind.
+        # Flink does not count the flag in front, and other changes may follow.
         whole = replace(whole, declared_size=None)
     needed = whole.length() if file.size is None else file.start + file.size
     needed = max(needed, file.declared_size or 0)
     if there is None:
-        # Raises if the file is missing; otherwise it has vanished meanwhile.
+        # Raises if the file is missing.
         there = whole.length()
     if there < needed:
         message = f"{there:,} bytes in the file, expected {needed:,} as its handle says"

@@ -1,4 +1,4 @@
-"""Entries that can be decoded, though no Flink writes such bytes."""
+"""Faults of entries that can be decoded, though Flink never writes their bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WINDOW = pa.struct({"start": pa.int64(), "end": pa.int64()})
 def expect_flags(chunk: Chunk, starts: NDArray[np.int64]) -> None:
     """Raises ``FormatError`` if a flag in front of a value is neither 0 nor 1.
 
-    Java takes any such flag for a null, and does not read the value.
+    Java takes any other flag for a null, and does not read the value.
     """
     flags = chunk.data[starts]
     for record in np.flatnonzero(flags > 1)[:1].tolist():

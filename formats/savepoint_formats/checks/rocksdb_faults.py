@@ -32,7 +32,7 @@ _NOT_OPENED = "all keyed state of the subtask: RocksDB does not open"
 
 
 def rocksdb_faults(file: StateFile, name: str, size: int) -> Iterator[Fault]:
-    """Faults of checksums; ``name`` is that in RocksDB's directory, ``size`` the handle's."""
+    """Faults of checksums; ``name`` is from RocksDB's directory, ``size`` from the handle."""
     if name.endswith(_TABLE):
         for error, lost in table_errors(file, size):
             cost = f"entries of a block of {lost:,} bytes" if lost else ""
@@ -85,7 +85,7 @@ def _block_errors(
 
 
 def _meta_errors(table: Sst) -> Iterator[tuple[SavepointError, int]]:
-    """Errors of blocks with facts about the table; opening it has read only some of them."""
+    """Errors of blocks with facts about the table; opening it reads only some of them."""
     metaindex = Blocks.of(_stored(table, table.footer.metaindex))
     for name, content in metaindex.plain_entries():
         if name == b"rocksdb.properties":
@@ -105,7 +105,7 @@ def _stored(table: Sst, handle: BlockHandle) -> StoredBlocks:
 
 
 def directory_faults(directory: SnapshotDirectory, handle: IncrementalHandle) -> Iterator[Fault]:
-    """Files that RocksDB misses, or does not look at; damaged files are no matter of this check."""
+    """Files that RocksDB misses or ignores; ``rocksdb_faults`` finds damaged ones."""
     files = {file.name: directory.file(file.stream) for file in (*handle.shared, *handle.private)}
     manifest = None
     if (current := files.get(_CURRENT)) is None:

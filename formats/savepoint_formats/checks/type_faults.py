@@ -32,9 +32,9 @@ def type_faults(
     states: Iterable[State],
     kryo: KryoDialect | None,
 ) -> Iterator[Fault]:
-    """Headers in which a state has another type than among ``states``; no table can show both.
+    """Headers that give a state another type than ``states`` does; no table can show both.
 
-    A header that can't be read is the fault of another check.
+    Another check reports headers that can't be read.
     """
     known = {state.name: state for state in states if state.kind.is_keyed}
     seen: set[bytes] = set()

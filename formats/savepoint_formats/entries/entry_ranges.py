@@ -1,4 +1,4 @@
-"""Borders of the keys and values of entries that lie in one buffer."""
+"""Borders of the keys and values of entries in one buffer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EntryRanges:
         return self.key_starts, self.key_ends, self.value_starts, self.value_ends
 
     def moved(self, distance: int) -> EntryRanges:
-        """Borders of the same entries if their chunk begins ``distance`` bytes further on."""
+        """Borders of the same entries if they begin ``distance`` bytes later."""
         return EntryRanges(*(positions + distance for positions in self.arrays()))
 
     def chosen(self, wanted: NDArray[np.bool_] | slice) -> EntryRanges:
@@ -46,7 +46,7 @@ class EntryRanges:
 
     @classmethod
     def joined(cls, several: Iterable[EntryRanges]) -> Self:
-        """Borders of all entries of at least one of these."""
+        """Borders of the entries of all of these; there must be at least one."""
         arrays = zip(*(ranges.arrays() for ranges in several), strict=True)
         return cls(*(np.concatenate(positions) for positions in arrays))
 
@@ -61,18 +61,18 @@ def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray
 
 
 def key_group_prefix(key_group: int, prefix_size: int) -> bytes:
-    """Bytes in front of all keys of a key group, and their lower bound."""
+    """Bytes in front of all keys of a key group; also the lower bound of these keys."""
     return key_group.to_bytes(prefix_size, "big")
 
 
 def key_group_bounds(key_groups: KeyGroupRange, prefix_size: int) -> tuple[bytes, bytes]:
-    """Least key of these key groups, and the least that is too great."""
+    """Lower bound of the keys of these key groups, and their exclusive upper bound."""
     start, end = key_groups.start, key_groups.end + 1
     return key_group_prefix(start, prefix_size), key_group_prefix(end, prefix_size)
 
 
 def key_behind(prefix: bytes) -> bytes:
-    """Least key behind all keys that begin with ``prefix``, which has a byte below FF."""
+    """Smallest key after all keys that begin with ``prefix``, which must have a byte below FF."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1])
 

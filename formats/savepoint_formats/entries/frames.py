@@ -43,7 +43,7 @@ LEAST_FRAME_SIZE = 9
 EXPECTED_FRAME_SIZE = 18
 """Both sizes and a key of a long: an estimate for the first allocation.
 
-More than 32 MiB of memory would come from the system anew each time, page by page."""
+Each allocation of more than 32 MiB would come from the system anew, page by page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Frames:
         ranges: Four rows: start and end of each key with its prefix, start and end of its value.
         next: Start of the unread bytes of the last section; behind its end mark if all are read.
         is_end: Whether the end mark of the last section was found.
-        wanted: How far the chunk must reach at least, if it ends within an entry.
-        foreign: First entry of another key group than its section's; NONE_FOREIGN.
+        wanted: Where the chunk must end at least, if it ends within an entry.
+        foreign: First entry of another key group than its section's; NONE_FOREIGN if none is.
     """
 
     run_states: npt.NDArray[np.int32]
@@ -119,8 +119,8 @@ class FramesTable:
         """Finds the entries of a section up to ``end``; returns those of earlier sections too.
 
         Raises:
-            FormatError: A state is unknown, or a size impossible.
-            ValueError: There are no such bytes.
+            FormatError: A state is unknown, or a size is impossible.
+            ValueError: The section begins after its end, or is outside the chunk.
         """
         chunk = self._chunk
         chunk.size_from(end)

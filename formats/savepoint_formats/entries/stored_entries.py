@@ -1,7 +1,7 @@
 """Entries of keyed state as bytes, and the runs of canonical files that they become.
 
-A run has the entries of one state in a section of a canonical file. It doesn't depend on its place:
-a section is a sequence of any runs of its key group, and an end mark.
+A run has the entries of one state in a section of a canonical file. It can stand anywhere: a section
+is a sequence of any runs of its key group, and an end mark.
 
 | bytes        | field | meaning                                                               |
 |--------------|-------|-----------------------------------------------------------------------|
@@ -52,9 +52,9 @@ _MAX_SIZE = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunEntries:
-    """Entries of one state, by the borders of keys and values in their bytes.
+    """Entries of one state: bytes, with the borders of keys and values.
 
-    ``skip`` bytes in front of each key are left out: the prefix of an older key group.
+    The first ``skip`` bytes of each key, the prefix of an older key group, are left out.
     """
 
     state_id: int
@@ -128,7 +128,7 @@ def joined_runs(
 
 
 _GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
-"""Size of the prefix -> number of key groups; the first bit of a prefix is a mark."""
+"""Size of the prefix -> most key groups; the first bit of a prefix is a mark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +161,7 @@ class StoredEntries:
 
     @classmethod
     def joined(cls, several: Iterable[StoredEntries]) -> Self:
-        """All entries of at least one of these."""
+        """The entries of all of these; there must be at least one."""
         keys, values = zip(*((entries.keys, entries.values) for entries in several), strict=True)
         return cls(pa.concat_arrays(keys), pa.concat_arrays(values))
 
@@ -187,11 +187,11 @@ def runs(
 ) -> pa.RecordBatch:
     """Runs of a state's entries, one per key group; see ``joined_runs``.
 
-    Raises ``ValueError`` if the prefix is too small for a key group, or counts differ.
+    Raises ``ValueError`` if the prefix is too small for a key group, or if the counts differ.
     """
     if len(key_groups) != len(entries) or prefix_size not in _GROUP_COUNTS:
         facts = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"
-        raise ValueError(f"{facts}: expected as many, of 1 or 2 bytes")
+        raise ValueError(f"{facts}: expected equal numbers, and 1 or 2 bytes")
     groups = np.ascontiguousarray(key_groups, np.uint16)
     (key_data, keys), (value_data, values) = ranges_in(entries.keys), ranges_in(entries.values)
     placed = RunEntries(state_id, groups, key_data, keys, value_data, values)
@@ -199,7 +199,7 @@ def runs(
 
 
 def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
-    """Hash of 128 bits of each key, by which equal keys are found in little memory.
+    """Hash of 128 bits of each key, to find equal keys in little memory.
 
     Returns two numbers per key. Raises ``ValueError`` for nulls.
     """

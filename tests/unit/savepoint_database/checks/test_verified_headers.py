@@ -77,7 +77,7 @@ def test_a_state_without_a_serializer_is_named(
     found = Savepoint.open(str(path)).verify(depth)
     assert (found.result, found.is_whole) == ("damaged", False)
     what = role.lower().replace("_", " ")
-    problem = f"the header names no {what}, without which Flink does not restore the state"
+    problem = f"the header doesn't name the {what}, which Flink needs to restore the state"
     told = {(about(fault), fault.subtask) for fault in found.faults if fault.check is Check.HEADERS}
     assert told == {((*HEADERS, operator, state, problem), subtask) for subtask in (0, 1)}
 
