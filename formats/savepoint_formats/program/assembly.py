@@ -253,7 +253,7 @@ class Assembly(Listing):
             self.value(value, values, is_last=False)
 
     def _block(self, element: Layout, column: Draft, draft: Draft) -> None:
-        """A block of Avro, behind which there is no other."""
+        """An Avro block that no other follows."""
         if can_be_empty(element):
             raise InexpressibleError(draft.path, EMPTY_ELEMENTS)
         block = self.emit(Op.BLOCK, draft.number)

@@ -1,4 +1,4 @@
-"""The most bytes that columns can become: the room that the kernel needs."""
+"""Room that the kernel needs to encode columns: the most bytes that they can become."""
 
 from __future__ import annotations
 

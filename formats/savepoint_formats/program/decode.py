@@ -78,7 +78,7 @@ def decode(
 
     Raises:
         FormatError: A record does not have the program's layout, or has bytes left.
-        UndecodableError: A value hides where it ends, and so the values behind it.
+        UndecodableError: The end of a value is unknown, and so are the values behind it.
         ValueError: A record lies outside of the chunk.
     """
     ranges = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)

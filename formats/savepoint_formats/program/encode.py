@@ -52,9 +52,9 @@ _SLACK = 16
 _NO_ROWS = np.empty(0, np.int64)
 
 _CHANGED = (
-    f"a value of which {UNDECODED} has the bytes, but reading these again does not give the value:"
-    " it was changed, or the bytes are also those of other values; give the row as it was read, or"
-    " leave the state out, so that it passes as it is stored"
+    f"a value with bytes in {UNDECODED}, but reading these again does not give the value: it was"
+    " changed, or the bytes include other values; write the row as it was read, or leave the state"
+    " out, so that it is copied as it is stored"
 )
 
 _RAW = (layouts.Kryo, layouts.JavaObject, layouts.Opaque)

@@ -93,7 +93,7 @@ def assemble_graph(
     *,
     writes: bool,
 ) -> bool:
-    """Emits the instructions of a layout's graphs, if there are any; whether there are."""
+    """Emits the instructions of a layout's graphs; returns whether it has any."""
     name = layout.class_name
     is_known = is_described(layout) or bool(layout.arguments)
     is_any = column_type(layout) is None

@@ -1,7 +1,7 @@
 """Instructions of case classes, sealed traits and collections of flink-scala-api.
 
-An arity or a count of null is told by its first byte. Other meanings of a first byte, such as an
-arity of fewer fields, take the general path.
+The first byte shows whether an arity or a count stands for null. Other meanings of a first byte,
+such as an arity of fewer fields, take the general path.
 """
 
 from __future__ import annotations

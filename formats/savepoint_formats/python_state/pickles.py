@@ -67,7 +67,7 @@ class _Items(list[Any]):
 
 
 class _Made:
-    """An object that a global makes of arguments; ``state`` follows for a UUID."""
+    """An object that a global makes from arguments; ``state`` follows for a UUID."""
 
     def __init__(self, maker: _Global, arguments: list[Any]) -> None:
         self.maker, self.arguments, self.state = maker, arguments, None
@@ -95,7 +95,7 @@ def unpickle_plain(data: bytes) -> Any:
     try:
         machine = _Machine()
         with warnings.catch_warnings():
-            # Texts of protocol 0 may have escapes that Python warns of.
+            # Texts of protocol 0 may have escapes that Python warns about.
             warnings.simplefilter("ignore", DeprecationWarning)
             for opcode, argument, _ in pickletools.genops(content):
                 machine.step(opcode.name, argument)
@@ -265,7 +265,7 @@ class _Machine:
 
 
 class _Values:
-    """Values of Python, at most so many: shared contents count wherever they are."""
+    """Values of Python, up to a limit: shared contents count each time."""
 
     def __init__(self, most: int) -> None:
         self.left = most
@@ -298,7 +298,7 @@ class _Values:
 
 
 def _packed(kind: type[date | time], size: int) -> Callable[..., Any]:
-    """Maker of a date or time of the bytes that its own pickling gives it."""
+    """Maker of a date or time from the bytes that Python pickles."""
 
     def made(packed: bytes, zone: timezone | None = None) -> Any:
         if not isinstance(packed, bytes) or len(packed) != size:
@@ -320,7 +320,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def _content(content: Any = b"", *encoding: str) -> bytearray:
-    """A bytearray of bytes or a text; a number would become so many zeros."""
+    """A bytearray of bytes or a text; a number would become that many zeros."""
     return bytearray(content.encode(*encoding) if isinstance(content, str) else bytes(content[:]))
 
 

@@ -12,8 +12,8 @@
 |                               | of accumulators; ``agg0$NAME``: a view of the first one         |
 
 The key of a query's function is a row of SQL. A state without a given type may hold pickles: its
-frames are read as such. In thread mode states have the job's names and Java's serializers; only a
-type without a Java serializer is a pickle there.
+frames are read as pickles. In thread mode states have the job's names and Java's serializers; only
+a type without a Java serializer is a pickle there.
 
 PyFlink: ``state_impl.RemoteKeyedStateBackend``, ``CountTrigger``, ``aggregate_fast``; Flink: ``BeamStateRequestHandler``.
 """

@@ -1,4 +1,4 @@
-"""Options of a read: one class, which every method that reads makes of its keywords."""
+"""Options of a read, which every method that reads makes from its keywords."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ReadOptions:
         columns: Names of columns, in the order wanted; all by default. Columns that the attributes
             below add come after them, unless they are named.
         keys: Only rows of these keys, in the form of ``to_pylist``. In a store, a state that
-            only other subtasks have may be no column, unless ``columns`` names it.
+            only other subtasks have may lack a column, unless ``columns`` names it.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
         with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 def check_subtasks(operator: OperatorState, path: str) -> None:
     """Raises ``FormatError`` for an impossible subtask, or one with other key groups than its own.
 
-    Flink gives every subtask its key groups by one formula. Others would vanish, or be read twice.
-    ``path`` is the name of ``_metadata`` in errors.
+    Flink gives every subtask its key groups by one formula. Other key groups would vanish, or be
+    read twice. ``path`` is the name of ``_metadata`` in errors.
 
     Flink: ``KeyGroupRangeAssignment.computeKeyGroupRangeForOperatorIndex``.
     """

@@ -7,8 +7,8 @@ The element is ``Versioned``; its data depends on that version:
 | 1       | i32 ``B91F252C``, list of committables                           | before 1.15     |
 | 2       | i32 ``B91F252C``, list of checkpoints                            | 1.15 and later  |
 
-A list is i32 version of its items, i32 count, then i32 size and the bytes of each item. The
-version decides about the layout of an item:
+A list is i32 version of its items, i32 count, then i32 size and the bytes of each item. The version
+determines the layout of an item:
 
 | item       | data                                                                               |
 |------------|------------------------------------------------------------------------------------|

@@ -50,7 +50,7 @@ class KafkaWriter:
 
     @classmethod
     def of(cls, versioned: Versioned, path: str) -> Self:
-        """Raises ``FormatError`` if the bytes are none."""
+        """Raises ``FormatError`` if the bytes are no state of a writer."""
         view = DataInputView(versioned.data, path)
         if versioned.version not in (1, 2):
             raise view.error(f"a writer of version {versioned.version}", UnsupportedVersionError)
@@ -85,7 +85,7 @@ class KafkaCommittable(Record):
 
     @classmethod
     def of(cls, versioned: Versioned, path: str) -> Self:
-        """Raises ``FormatError`` if the bytes are none."""
+        """Raises ``FormatError`` if the bytes are no committable."""
         if versioned.version != _COMMITTABLE_VERSION:
             message = f"a committable of version {versioned.version}"
             raise UnsupportedVersionError(message, path, 0)

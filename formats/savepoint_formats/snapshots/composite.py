@@ -34,7 +34,7 @@ _CEP = "org.apache.flink.cep.nfa."
 _DATAVIEW = "org.apache.flink.table.dataview."
 _TABLE = "org.apache.flink.table.runtime.typeutils."
 
-# A null is padded to the fixed length of its type, which is a few numbers.
+# A null is padded to the fixed length of its type, which has few bytes.
 _MAX_PADDING = 1 << 20
 
 

@@ -1,4 +1,4 @@
-"""Serializers that Flink makes of classes that the user has described.
+"""Serializers that Flink makes for classes that the user described.
 
 | class                                   | serializer                                              |
 |-----------------------------------------|---------------------------------------------------------|
@@ -16,7 +16,7 @@
 | Set<T>                | nullable set of T                                                         |
 | Map<K, V>             | nullable map of nullable K, and V                                         |
 
-A collection has Kryo if an argument is a wildcard or has arguments itself. In 1.x all have Kryo.
+A collection gets Kryo if an argument is a wildcard or has arguments itself. In 1.x all get Kryo.
 
 Flink: ``TypeExtractor``; ``NullableListTypeInfo``, ``NullableSetTypeInfo``, ``NullableMapTypeInfo``
 of 2.0.

@@ -1,4 +1,4 @@
-"""Serializers of Flink 1.x as Flink 2.x makes them of the same classes.
+"""Serializers of Flink 1.x as Flink 2.x makes them for the same classes.
 
 Only collections differ: a field declared as ``List``, ``Map``, ``Set``, ``Collection`` or ``Iterable``
 of a type had Kryo in 1.x, and has its own serializer from 2.0 on; see ``extracted``.

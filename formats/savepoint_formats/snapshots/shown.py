@@ -1,4 +1,4 @@
-"""What is known of values beside what the snapshot of their serializer stores.
+"""Knowledge about values that the snapshot of their serializer doesn't store.
 
 A snapshot with such knowledge equals the plain one, and is written as the same bytes.
 """
@@ -74,7 +74,7 @@ def named_row(row: Snapshot, fields: Sequence[str]) -> Snapshot:
 
 
 def like_parts(snapshot: Snapshot, parts: Iterable[Snapshot]) -> Snapshot:
-    """A snapshot that holds others as bytes, written for the Kryo that they are written for.
+    """A snapshot that holds others as bytes, written for the same Kryo as these.
 
     Raises ``ValueError`` if two are for different versions of Kryo.
     """

@@ -91,7 +91,7 @@ class SnapshotView(DataInputView):
 class TypeSerializerSnapshot:
     """A snapshot, as the fields of its body; nested snapshots are among their values.
 
-    ``shown`` has what is known of the layout beside what a savepoint stores; see ``shown``.
+    ``shown`` has knowledge about the layout that no savepoint stores; see module ``shown``.
     """
 
     class_name: str
@@ -132,7 +132,7 @@ class TypeSerializerSnapshot:
 
     @classmethod
     def read(cls, view: SnapshotView) -> TypeSerializerSnapshot:
-        """Raises ``UnknownSnapshotError`` if class or version, and the size too, are unknown."""
+        """Raises ``UnknownSnapshotError`` if the size is unknown, and the class or version too."""
         class_name = read_class_name(view)
         version = view.read_int()
         if view.depth > _MAX_DEPTH:

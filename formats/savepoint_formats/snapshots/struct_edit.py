@@ -89,8 +89,8 @@ def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) ->
     has_names = snapshot.class_name == _ROW and "fields" in snapshot.names
     if has_names and snapshot["fields"] is not None:
         raise SchemaChangeError(
-            f"field {path!r} of a row of SQL that names its fields, as releases behind Flink 2.3 do:"
-            " such rows can be read and copied, and not changed"
+            f"field {path!r} of a row of SQL that names its fields, as releases after Flink 2.3 do:"
+            " such rows can be read and copied, but not changed"
         )
     field, _, rest = path.partition(".")
     if rest:
@@ -123,7 +123,7 @@ def _around(
 
 
 def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) -> StructEdit:
-    """Renames a field of a POJO; errors as of ``edited``."""
+    """Renames a field of a POJO; raises the errors of ``edited``."""
     order: list[str] = []
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
@@ -150,7 +150,7 @@ def added_field(
 ) -> StructEdit:
     """Adds a field; for a row of SQL, ``added`` is a row with only that field.
 
-    Raises ``SchemaChangeError`` if there is a field of that name; other errors as of ``edited``.
+    Raises ``SchemaChangeError`` if there is a field of that name, and the errors of ``edited``.
     """
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
@@ -167,7 +167,7 @@ def added_field(
 
 
 def dropped_field(snapshot: TypeSerializerSnapshot, path: str) -> StructEdit:
-    """Removes a field; errors as of ``edited``."""
+    """Removes a field; raises the errors of ``edited``."""
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:
@@ -184,7 +184,7 @@ def dropped_field(snapshot: TypeSerializerSnapshot, path: str) -> StructEdit:
 def retyped_field(
     snapshot: TypeSerializerSnapshot, path: str, wanted: TypeSerializerSnapshot
 ) -> StructEdit:
-    """Changes the type of a field; arguments and errors as of ``added_field``."""
+    """Changes the type of a field; arguments and errors are those of ``added_field``."""
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:

@@ -130,7 +130,9 @@ def without_table(source: CdcSource, table: str) -> CdcSource:
     Raises ``RefusedError`` if it is the last table, or the reader lacks finished splits.
     """
     if source.tables() == {table}:
-        raise RefusedError(f"{table} is the only table; a source without tables looks for all anew")
+        raise RefusedError(
+            f"{table} is the only table; a source without tables looks for all tables again"
+        )
 
     def stays(name: str) -> bool:
         return plain_table(name) != table

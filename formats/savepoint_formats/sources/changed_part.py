@@ -85,9 +85,9 @@ def undecided_parts(
         key = key_layout(changes.states[name])
         assert isinstance(key, Opaque)  # the end of any other key is known
         reason = (
-            f"{key.reason}; these bytes are a change {operation} of state {name!r}, with its key in"
-            " front, which has several possible ends: all that this state has in the key group is"
-            " shown so"
+            f"{key.reason}; these bytes are a change {operation} of state {name!r}, whose key in"
+            " front has several possible ends, so all that this state has in the key group is"
+            " shown like this"
         )
         shown = Framed(Opaque(key.class_name, reason))
         state = State(f"{name}: {operation}", StateKind.VALUE, Byte(), shown)

@@ -1,4 +1,4 @@
-"""Opens the source of a handle of keyed state; files show their own format."""
+"""Opens the source of a handle of keyed state; the files reveal their format."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 Timers are read like managed ones. A raw timer is key, namespace and timestamp; a managed timer is
 the timestamp (its sign bit flipped, so that bytes sort like times), key and namespace.
 
-A section of raw timers doesn't say which key group it is of: only the offsets of its handle do.
-Keys prove it if their hash code follows from their type. If a type has the layout of another class,
-with another hash code, keys of one section contradict each other, and nothing is reported.
+A section of raw timers doesn't say which key group it belongs to: only the offsets of its handle
+do. Keys prove it if their hash code follows from their type. If a type has the layout of another
+class, with another hash code, keys of one section contradict each other, and nothing is reported.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class TimerKeyGroups:
 
     @property
     def is_proven(self) -> bool:
-        """Whether sections are displaced, and it is not just their hash codes that are unknown.
+        """Whether sections are displaced, rather than hash codes of their keys unknown.
 
         It is proven if sections have swapped places, or if at least half of them are in their own.
         """

@@ -175,9 +175,11 @@ def _identity_ends(
         if keys.field(name).null_count:
             entry = keys.field(name).is_null().index(True).as_py()
             message = (
-                f"an entry of a map whose {name} is of an unknown size, as a serializer is not"
+                f"an entry of a map whose {name} is of an unknown size because a serializer is"
             )
-            message += " known; a copy without this state can be read (remove_state, remove-state)"
+            message += (
+                " not known; a copy without this state can be read (remove_state, remove-state)"
+            )
             error = chunk.error(message, int(starts[entry]), UndecodableError)
             error.record = entry
             raise error

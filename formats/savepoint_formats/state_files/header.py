@@ -69,7 +69,7 @@ SNAPPY_IDENTIFIER = bytes.fromhex("ff060000") + b"sNaPpY"
 
 @dataclass(frozen=True, slots=True)
 class HeaderBytes:
-    """Bytes of a header up to its end, which allows to read around unknown snapshots."""
+    """Bytes of a header up to its end, so that unknown snapshots can be read around."""
 
     data: bytes
     path: str
@@ -124,7 +124,7 @@ class KeyedStateType(StrEnum):
 
 
 def _name(known: tuple[str, ...]) -> Codec:
-    """A name, which a newer Flink may have added, unless it may be a wrong guess."""
+    """A name, which must be known only in a guess: a newer Flink may have added others."""
 
     def read(view: SnapshotView) -> str:
         name = view.read_utf()

@@ -2,9 +2,9 @@
 
 Nothing in such a file has a size, but much is known: each state is there once, decodable states
 end where decoding ends, and the last one ends with the key group. Borders are believed only if
-there is one single way to place all states.
+there is exactly one way to place all states.
 
-The same goes for the entries of a state: each begins with a namespace and a key of this key
+Entries of a state are found likewise: each begins with a namespace and a key of this key
 group, and what can be decoded ends where decoding ends; see ``separation``.
 """
 

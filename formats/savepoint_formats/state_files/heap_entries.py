@@ -69,7 +69,7 @@ class HeapEntries:
         if self.hidden:
             count, last = len(self) + self.hidden, len(self) - 1
             message = (
-                f"{count} entries, of which the one of index {last} hides where it ends:"
+                f"{count} entries, but the one at index {last} hides where it ends:"
                 f" {self.hidden} behind it cannot be told apart{advice}"
             )
             raise self.chunk.error(message, int(self.namespaces.starts[-1]), UndecodableError)

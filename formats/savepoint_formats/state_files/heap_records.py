@@ -106,7 +106,7 @@ class BackToBack:
                 if separated is not None:
                     return separated
                 index = len(starts) - 1
-                reason = f"{count} items, of which the one of index {index} hides where it ends"
+                reason = f"{count} items, but the one at index {index} hides where it ends"
                 if lost is not None:
                     raise chunk.error(f"{reason}: {lost.message}", starts[-1], type(lost))
                 raise chunk.error(reason, starts[-1], UndecodableError)

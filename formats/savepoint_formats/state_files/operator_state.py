@@ -108,7 +108,7 @@ def element_arrays(
 def stored_elements(
     directory: SnapshotDirectory, handle: OperatorStateHandle, state: str
 ) -> Iterator[tuple[Chunk, Ranges]]:
-    """Places of the elements of a state; errors as of ``element_arrays``."""
+    """Places of the elements of a state; raises the errors of ``element_arrays``."""
     is_compressed = OperatorBackendHeader.of_handle(directory, handle).is_compressed
     file = directory.file(handle.stream)
     yield from read_elements(file, handle, state, is_compressed=is_compressed)

@@ -115,7 +115,7 @@ def first_section(file: StateFile, handle: KeyGroupsHandle) -> tuple[Section, by
 
 
 def has_timers(data: bytes) -> bool:
-    """Whether the section of a key group, of which ``data`` may be the start, holds timers."""
+    """Whether the section of a key group holds timers; ``data`` may be its start alone."""
     return bool(data) and MARKER.startswith(data[: len(MARKER)])
 
 

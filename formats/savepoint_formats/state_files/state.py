@@ -91,7 +91,7 @@ KINDS_BY_TYPE = {
 
 
 class StateNames(Protocol):
-    """Names of the fields of an operator's states, from somewhere else than the savepoint."""
+    """Names of the fields of an operator's states, from outside the savepoint."""
 
     def named(self, state: State) -> State:
         """The state with these names in its layouts."""
@@ -200,7 +200,7 @@ class State:
         is_map = self.kind in (StateKind.MAP, StateKind.BROADCAST)
         if told is not None and is_map != isinstance(told, layouts.MapOf):
             stored = "a map" if is_map else "a value or a list"
-            raise DescriptionError(f"state {self.job_name!r} is {stored}, and its type another")
+            raise DescriptionError(f"state {self.job_name!r} is {stored}, but its type is not")
         if self.kind is StateKind.BROADCAST:
             key, value = as_python_entry(self.key, self.stored, told)
             return replace(self, stored=value, key=key)

@@ -43,7 +43,7 @@ class CollectionPlace:
 
 @node
 class Probe(Layout):
-    """Stands in for the collection of this number, which is looked into."""
+    """Stands in for the collection of this number, whose elements are inspected."""
 
     number: int
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PROTOCOL = 4
 """The protocol of the oldest Python that PyFlink supports."""
 
-NO_PICKLE = "no pickle: --types tells the type that the job gave the state"
+NO_PICKLE = "no pickle: give the type that the state has in the job by --types"
 
 
 def read_pickle(layout: Pickle, view: DataInputView) -> dict[str, Value]:

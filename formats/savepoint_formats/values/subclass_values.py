@@ -1,7 +1,7 @@
 """Finds values of subclasses that no serializer's snapshot describes, in bulk.
 
-The bytes of such a value have the flag 4 and the name of its class; see ``pojo_values``. Only values
-with bytes that look so are walked one by one.
+The bytes of such a value have the flag 4 and the name of its class; see ``pojo_values``. Only
+values with such bytes are walked one by one.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ NONE_FOREIGN = -1
 """No frame of another key group."""
 
 _TRIED = 16
-"""Frames between two looks whether entries have the same sizes; a look in vain costs time."""
+"""Frames between two checks whether entries have the same sizes; a vain check costs time."""
 
 _END_MARK = 0xFFFF
 _IS_LAST = 0x80
@@ -131,7 +131,7 @@ def find_frames(  # noqa: PLR0912 - a branch per way to end
 def _alike(job: FramesJob, index: int, frame: int, size: int, key_size: int) -> int:
     """Stores frames with the sizes, state and key group of the frame before; returns their count.
 
-    It need not read where the next frame begins, so that the processor need not wait.
+    It need not read where the next frame begins, so the processor need not wait.
     """
     data = job.data
     key_word = load_native_int(data + frame)

@@ -1,4 +1,4 @@
-"""The work of walks that read and write, and the registers in which they keep what nested values restore.
+"""Jobs of walks that read and write, and registers with what is restored after nested values.
 
 A value nests as deep as the program says, so each slot has registers of its own, eight numbers:
 

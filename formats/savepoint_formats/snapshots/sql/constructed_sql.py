@@ -39,7 +39,7 @@ def row_data(types: Sequence[LogicalType]) -> TypeSerializerSnapshot:
 
 
 def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
-    """The serializer of a type's internal values; errors as of ``row_data``."""
+    """The serializer of a type's internal values; raises the errors of ``row_data``."""
     match logical_type.root:
         case "DECIMAL":
             return _decimal(logical_type)

@@ -197,7 +197,7 @@ def external(logical_type: LogicalType) -> TypeSerializerSnapshot:
 
 
 def map_view(key: LogicalType, value: LogicalType) -> TypeSerializerSnapshot:
-    """The serializer of a view's entries; errors as of ``external``."""
+    """The serializer of a view's entries; raises the errors of ``external``."""
     return constructed.map_of(external(key), external(value))
 
 

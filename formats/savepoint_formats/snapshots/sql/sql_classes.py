@@ -60,9 +60,10 @@ class SqlClass(NamedTuple):
     """A SQL type in Java.
 
     ``serializer`` is the class of its values' serializer, empty if that has fields. ``values`` is the
-    class of its values, None if views have no such. ``getter`` and ``result`` are the method of rows and
-    arrays that gives a value, and its type. ``of_field`` and ``of_element`` are the end of the name of
-    the lambda that does so, behind ``lambda$create…Getter$``; without one, arrays give the method.
+    class of its values, None if views have none. ``getter`` and ``result`` are the method of rows
+    and arrays that gives a value, and its type. ``of_field`` and ``of_element`` are the end of the
+    name of the lambda that does so, behind ``lambda$create…Getter$``; without one, arrays give the
+    method.
     """
 
     java_class: JavaClass

@@ -205,7 +205,7 @@ class StoredBlocks:
         )
         if len(too_big):
             index = int(too_big[0])
-            message = f"{stored[index]} bytes that say that they are a block of {sizes[index]}"
+            message = f"{stored[index]} bytes that claim to be a block of {sizes[index]}"
             raise self.error(index, message)
         return sizes, starts
 

@@ -191,7 +191,7 @@ class SstScan:
                 if deletion.start < upper and deletion.end > lower:
                     if not table.sst.reach_is_known:
                         message = f"a deletion of the keys {deletion.start.hex()} to "
-                        message += f"{deletion.end.hex()}, of which a manifest that can't be read "
-                        message += "or has no such table says how far it reaches"
+                        message += f"{deletion.end.hex()}, whose reach is unknown because the "
+                        message += "manifest can't be read or lacks the table"
                         raise RocksDbError(message, table.sst.table.path, 0)
                     yield deletion

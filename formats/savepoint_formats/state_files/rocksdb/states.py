@@ -2,10 +2,10 @@
 
 Each state is a column family of its name; timers are states too. A key is key-group prefix, key,
 namespace and, in map state, user key. Tables are read in place, block by block, several times as
-fast as RocksDB's own iterator seen from Python.
+fast as RocksDB's own iterator called from Python.
 
-A manifest says of each table its state, and its least and its greatest key. So a read of a few
-key groups opens few tables of many. Manifests are small: most lie in `_metadata`.
+A manifest lists the state, the least and the greatest key of each table. So a read of a few key
+groups opens few of many tables. Manifests are small: most lie in `_metadata`.
 
 Flink: ``RocksIncrementalSnapshotStrategy``, ``RocksNativeFullSnapshotStrategy``.
 RocksDB: ``VersionSet``, ``FileMetaData``.
@@ -128,7 +128,7 @@ class SstFiles:
     def _sst_files(self) -> tuple[LocalFile, ...]:
         for file in self._files:
             if not _FILE_NAME.fullmatch(file.name):
-                message = f"a file of the name {file.name!r}, which RocksDB gives to none"
+                message = f"a file named {file.name!r}, as RocksDB names none"
                 raise FormatError(message, self._directory.file(file.stream).path, -1)
         return tuple(file for file in self._files if file.name.endswith(_SST_SUFFIX))
 

@@ -32,7 +32,7 @@ class ScalarCodec:
 
 
 def fitting(value: Value, bits: int) -> int:
-    """The value as an integer; ``ValueError`` if it does not fit into so many bits."""
+    """The value as an integer; ``ValueError`` if it does not fit into ``bits`` bits."""
     number = index(value)
     bound = 1 << bits - 1
     if not -bound <= number < bound:

@@ -205,7 +205,7 @@ def _of_far_text(text: str, zone: str | None) -> tuple[int, int]:
 def as_precise(values: pa.Array, wanted: pa.DataType) -> pa.StructArray:
     """Timestamps, dates, texts, or structs of seconds and nanoseconds, as precise times.
 
-    Raises ``pa.ArrowInvalid`` if a text is no time, or a second does not have so many nanoseconds.
+    Raises ``pa.ArrowInvalid`` if a text is no time, or nanoseconds are not below a second.
     """
     zone = zone_of(wanted)
     if values.type == wanted:

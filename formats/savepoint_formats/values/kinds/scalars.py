@@ -42,7 +42,7 @@ def _integer(
 
 
 def canonical(value: float) -> float:
-    """The number; Java knows a single NaN when it writes."""
+    """The number; Java writes a single NaN."""
     return _NAN if math.isnan(value) else value
 
 

@@ -59,9 +59,8 @@ def shown_half_message(text: str) -> str:
     """Why a column's form of half a surrogate pair is not written."""
     return (
         f"{text!r} is how a column shows half a surrogate pair of a stored string, and nothing tells"
-        " it from a text of these very characters, so that either might be written as the other:"
-        " leave its state as it is stored, by writing other states alone; or give a text without"
-        " it, such as replace(text, '\\ufffd', '?') makes"
+        " it from a text of these very characters: to keep its state as it is stored, write only"
+        " other states; or give a text without it, as replace(text, '\\ufffd', '?') does"
     )
 
 

@@ -112,7 +112,7 @@ def from_timestamp(value: datetime | int | dict[str, Any], unit: str) -> int:
         seconds = from_timestamp(value[SECONDS], "s")
         return _in_unit(seconds * NANOS_PER_SECOND + value[NANOS], unit, value)
     naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-    # With pandas at hand, to_pylist gives a datetime that has nanoseconds besides.
+    # If pandas is installed, to_pylist gives a datetime that also has nanoseconds.
     nanos = _nanos(naive - _EPOCH) + getattr(value, "nanosecond", 0)
     return _in_unit(nanos, unit, value)
 
@@ -177,7 +177,7 @@ def _in_unit(nanos: int, unit: str, value: object) -> int:
 
 
 def timestamp_unit(precision: int) -> str:
-    """The coarsest unit of Arrow with so many digits behind the second."""
+    """The coarsest unit of Arrow that has this many digits behind the second."""
     if precision <= 3:
         return "ms"
     return "us" if precision <= 6 else "ns"

@@ -31,7 +31,7 @@ _PART = re.compile(r"[-+]?(\[*)(?:([BCDFIJSZ])|L([^;<>.]+)|T[^;]+;|(\*))")
 
 
 class UndescribableError(ValueError):
-    """A class file does not tell what Kryo writes of the class."""
+    """A class file does not tell what Kryo writes for the class."""
 
 
 def described_class(class_name: str, find: Callable[[str], ClassFile | None]) -> KryoClass:
@@ -102,7 +102,7 @@ def _type(text: str, start: int) -> tuple[str, int]:
     """The type of a descriptor or signature, and where it ends."""
     match = _PART.match(text, start)
     if match is None:
-        raise UndescribableError(f"has the type {text!r}, which is none")
+        raise UndescribableError(f"has {text!r} as its type, which is not one")
     dimensions, primitive, name, wildcard = match.groups()
     mark, position = text[start], match.end()
     if wildcard:

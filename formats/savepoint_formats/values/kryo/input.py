@@ -81,7 +81,7 @@ class KryoInput:
         return self.check_count(number - 1, more) if number else None
 
     def check_count(self, count: int, size: int = 1) -> int:
-        """The count, if the remaining bytes can hold so many elements of this size."""
+        """The count, if the remaining bytes can hold that many elements of this size."""
         if count * size > self.view.remaining:
             left = self.view.remaining
             raise self.view.error(f"a count of {count} elements, with {left} bytes left")

@@ -10,8 +10,9 @@
 | ``AvroKryoSerializerUtils$…LocalDate…``       | fixed i32 year, month, day                              |
 | ``AvroKryoSerializerUtils$…LocalTime…``       | varint milliseconds of the day                          |
 
-The first four are of ``kryo-serializers`` (``de.javakaffee``), whose chronology is empty for ISO; the others are of Flink's Avro,
-1.7 and 1.8. Kryo's own fields of these classes are of no use: Java itself cannot read them.
+The first four are of ``kryo-serializers`` (``de.javakaffee``), whose chronology is empty for ISO;
+the others are of Flink's Avro, 1.7 and 1.8. Kryo's own fields of these classes are of no use: Java
+itself cannot read them.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def test_the_last_item_of_a_collection_may_be_one_that_nobody_can_decode() -> No
 def test_items_that_others_follow_need_an_end_that_one_can_tell() -> None:
     value = bytes.fromhex("00000002") + b"anything"
     operator = operator_with(meta_info("state", "LIST", list_of(UNKNOWN), VOID), value)
-    with pytest.raises(UndecodableError, match="2 items, of which the one of index 0 hides"):
+    with pytest.raises(UndecodableError, match="2 items, but the one at index 0 hides"):
         stored(operator)
 
 

@@ -105,7 +105,7 @@ def test_entries_that_nobody_can_tell_apart_are_an_error_unless_they_are_asked_f
 ) -> None:
     value, *_ = registrations()
     for options in ({}, {"columns": ("key", "value")}):
-        with pytest.raises(UndecodableError, match="2 entries, of which the one of index 0 hides"):
+        with pytest.raises(UndecodableError, match="2 entries, but the one at index 0 hides"):
             read(kind, value, put(KEY, 7), undescribed_subclasses="refuse", **options)
 
 
@@ -120,5 +120,5 @@ def test_a_change_of_such_a_state_is_refused() -> None:
     """Its key may be one that lies in the bytes of another."""
     registered = (-1, registration(1, "memo", "VALUE", UNKNOWN))
     cleared = (GROUP, change(Operation.CLEAR, 1, encoded(Text(), HIDDEN), identity("")[:1]))
-    with pytest.raises(UndecodableError, match="2 entries, of which the one of index 0 hides"):
+    with pytest.raises(UndecodableError, match="2 entries, but the one at index 0 hides"):
         read("VALUE", registered, cleared)

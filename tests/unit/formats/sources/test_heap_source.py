@@ -151,9 +151,7 @@ def test_entries_that_cannot_be_told_apart_are_no_obstacle_to_passing_on_others(
         return [value for run in runs for _, _, value in entries_in(run)]
 
     assert passed_on("y") == [number(5)] * 3
-    with pytest.raises(
-        UndecodableError, match="2 entries, of which the one of index 0 hides"
-    ) as one:
+    with pytest.raises(UndecodableError, match="2 entries, but the one at index 0 hides") as one:
         passed_on("x")
     assert "take a canonical savepoint" in str(one.value)
 

@@ -29,7 +29,7 @@ CACHE = "SAVEPOINT_CACHE_DIR"
 _CHECKSUM_SIZE = 4
 _OPTIMIZATION = 3
 _HELD: list[Any] = []
-"""What owns the memory of machine code, for as long as the process lives."""
+"""The owner of the memory of machine code, for as long as the process lives."""
 
 
 class MachineCode:
@@ -61,7 +61,7 @@ class MachineCode:
         return _of_type(self._results[0], results[0])
 
     def load(self) -> bool:
-        """Loads what another process has kept; whether it can be called."""
+        """Loads what another process has stored; returns whether it can be called."""
         if self.is_ready:
             return True
         for folder in _folders():
@@ -74,7 +74,7 @@ class MachineCode:
         return False
 
     def compile(self, arguments: Sequence[Any]) -> None:
-        """Makes machine code for arguments of these kinds, and keeps it where that can be."""
+        """Makes machine code for arguments of these kinds, and stores it if possible."""
         code = _optimized(str(translate(self._function, arguments, self._name)))
         for folder in _folders():
             with suppress(OSError):
@@ -112,7 +112,7 @@ def _optimized(assembly: str) -> bytes:
     """The machine code of a module."""
     module = llvm.parse_assembly(assembly)
     tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMIZATION)
-    tuning.loop_vectorization = False  # loops are short: half of the speed of writing Kryo
+    tuning.loop_vectorization = False  # loops are short; it halves the speed of writing Kryo
     passes = llvm.create_pass_builder(_target(), tuning)
     passes.getModulePassManager().run(module, passes)
     code: bytes = _target().emit_object(module)
@@ -134,14 +134,14 @@ def _target() -> Any:
 
 @cache
 def _machine() -> int:
-    """A number of what machine code depends on beside its sources."""
+    """A number for everything that machine code depends on, except its sources."""
     names = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     versions = llvmlite.__version__, platform.python_version()
     return zlib.crc32(" ".join((*names, *versions)).encode())
 
 
 def _folders() -> Iterator[Path]:
-    """The folders where machine code may lie: one that is asked for, or the usual ones."""
+    """The folders where machine code may be stored: a configured one, or the usual ones."""
     if CACHE in os.environ:
         yield Path(os.environ[CACHE])
         return
@@ -152,7 +152,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file at once, so that nobody reads the beginning of it."""
+    """Writes a file in one step, so that nobody reads half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "wb") as stream:

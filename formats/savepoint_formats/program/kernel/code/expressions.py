@@ -57,7 +57,7 @@ class Job:
 
 
 def results_of(function: Function) -> list[str] | None:
-    """The types of the results of a function; None if they are not a tuple, but one at most."""
+    """The types of a function's results; None unless it returns a tuple."""
     text: str = function.__annotations__["return"]
     names = text.removeprefix("tuple[").removesuffix("]")
     return names.split(", ") if names != text else None
@@ -125,7 +125,7 @@ class Expressions:
     # --- conditions
 
     def _decided(self, test: ast.expr) -> bool | None:
-        """The outcome of a comparison with None, or of others with one that decides first; or None."""
+        """The outcome of a test that a comparison with None decides; None for any other test."""
         match test:
             case ast.BoolOp(op=sign, values=[first, *_]):
                 outcome = self._decided(first)

@@ -1,8 +1,8 @@
 """Bare memory: addresses are integers, and numbers lie at any address.
 
-Arrays are checked for negative indexes at every access, and references to them counted at every call.
-Addresses need neither. Nothing is checked here: readers have compared the address with the end of
-the bytes before, writers with the end of the buffer.
+Arrays check for negative indexes at every access, and count references at every call. Addresses
+need neither. Nothing is checked here: before a call, readers have compared the address with the end
+of the bytes, and writers with the end of the buffer.
 
 Python runs these functions; ``compiler`` replaces each by an instruction.
 """

@@ -2,8 +2,8 @@
 
 The kernel speaks little Python: all values are integers of 64 bits. Its statements are assignments,
 ``if``, ``while``, ``for`` over a ``range``, ``break``, ``continue`` and ``return``. Its expressions
-are those of integers, calls of other parts, tuples of results, and fields of jobs. An argument may be
-None; what ``if`` says about it is decided here, and the other branch is left out.
+are those of integers, calls of other parts, tuples of results, and fields of jobs. An argument may
+be None; an ``if`` that tests this is decided here, and the other branch is left out.
 """
 
 from __future__ import annotations

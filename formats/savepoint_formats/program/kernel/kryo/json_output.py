@@ -1,8 +1,8 @@
 # ruff: noqa: PLR1714 - plain comparisons are what is compiled best
-"""What JSON of object graphs is put together from: texts, and what is around values.
+"""Parts of the JSON of object graphs: texts, and the characters around values.
 
-The memory of the graph has where the JSON goes on, and its limit. Behind the limit is room for what is
-written between two checks.
+The memory of the graph holds the address where the JSON goes on, and its limit. Behind the limit is
+room for what is written between two checks.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def put(graph: int, text: int, size: int) -> None:
 
 @part
 def put_copy(graph: int, source: int, size: int) -> None:
-    """Copies bytes; if there is no room, the limit is behind."""
+    """Copies bytes if there is room; without room, the address moves beyond the limit."""
     out = load_native_long(graph + OUT)
     if size < room_left(graph):
         copy(out, source, size)
@@ -78,7 +78,7 @@ def put_null(graph: int) -> None:
 
 @part
 def put_lead(graph: int, frame: int, left: int) -> None:
-    """Writes what is in front of a value of a list or map of which ``left`` are to come."""
+    """Writes what precedes a value of a list or map; ``left`` values are to come."""
     close = load_native_long(frame + 40)
     is_first = load_native_long(frame + 56) == 0
     store_long(frame + 56, 1)

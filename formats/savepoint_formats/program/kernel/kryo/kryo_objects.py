@@ -20,8 +20,8 @@ The memory of a graph begins with these numbers and ends with three tables:
 |                   | none                                                                       |
 | stack             | that of ``any_graphs``                                                     |
 
-An object that comes again is read again where its body lies first. So only single values may come
-again, and what is JSON. The classes of a layout are a table; each is eight numbers:
+An object that occurs again is read again at its first body. So only single values and objects shown
+as JSON may occur again. The classes of a layout are a table; each is eight numbers:
 
 | i64    | what                                                                                  |
 |--------|---------------------------------------------------------------------------------------|

@@ -65,5 +65,5 @@ def test_a_missing_file_is_an_error(tmp_path: Path, reader: Reader) -> None:
 def test_a_name_that_leads_elsewhere_is_an_error(tmp_path: Path, name: str) -> None:
     files = make(tmp_path, put({b"\1a": b"1"}))
     evil = LocalFile(name, files.handle.shared[0].stream)
-    with pytest.raises(FormatError, match=r"a file of the name .*, which RocksDB gives to none"):
+    with pytest.raises(FormatError, match=r"a file named .*, as RocksDB names none"):
         read(replace(files, handle=replace(files.handle, shared=(evil,))))
