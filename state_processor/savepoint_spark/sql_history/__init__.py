@@ -1,1 +1,1 @@
-"""State of SQL operators, made of the rows that they would have read."""
+"""State of SQL operators from the rows that they would have read."""
