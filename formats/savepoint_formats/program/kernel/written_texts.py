@@ -1,4 +1,4 @@
-"""Writes texts and bytes: the mirrors of the functions of ``texts``.
+"""Writes texts and bytes: the mirrors of the functions of ``text_columns``.
 
 Each takes a row of a column in UTF-8 and writes it as Java does; it returns the next position,
 or REFUSED where the text is not plain.

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR1714 - plain comparisons and numbers are compiled best
-"""Writes single values of Kryo: the mirror of ``kryo_singles``.
+"""Writes single values of Kryo: the mirror of ``kryo_single_values``.
 
 A value that has parts is only divided into them; the instructions behind it write them.
 """
@@ -131,7 +131,7 @@ def _make_halves(graph: int, start: int) -> bool:
 def _make_times(
     op: int, graph: int, column: int, seconds: int, row: int, position: int, is_5: int
 ) -> int:
-    """The parts of a time: see ``kryo_singles``."""
+    """The parts of a time: see ``kryo_single_values``."""
     if op == Op.DATE:
         _make_date(graph, load_native_int(values(column) + 4 * row))
         return position
