@@ -133,7 +133,7 @@ class Questions:
         printed = await _printed([*words, *given], self.seconds)
         lines = printed.lines()
         if not lines:
-            raise QuestionError(printed.reason() or "there is nothing")
+            raise QuestionError(printed.reason() or "the answer is empty")
         rows = [json.loads(line) for line in lines]
         warnings = [line for line in printed.remarks() if line.startswith("Warning: ")]
         return Answer(_NOTICE, rows, not printed.is_cut, warnings)
@@ -187,7 +187,8 @@ async def _printed(arguments: Sequence[str], seconds: float) -> _Printed:
         output, is_cut = error.partial, False
     except TimeoutError as error:
         raise QuestionError(
-            f"no answer within {seconds:g} s: ask about one table, or let savepoint mcp --seconds give more time"
+            f"no answer within {seconds:g} s: ask about one table, or start savepoint mcp with"
+            f" more --seconds"
         ) from error
     finally:
         if is_cut:

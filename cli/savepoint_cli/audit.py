@@ -57,7 +57,7 @@ def _age(text: str) -> timedelta:
     "--ttl",
     multiple=True,
     metavar="STATE=DURATION",
-    callback=options.pairs("a state and a time, as sessions=7d", options.duration),
+    callback=options.pairs("a state and a time, such as sessions=7d", options.duration),
     shell_complete=completion.followed("=", completion.states),
     help="A state's time to live, such as sessions=7d; no savepoint stores it. Repeatable.",
 )

@@ -143,7 +143,7 @@ def sinks(
     metavar="SPLIT=POSITION",
     multiple=True,
     # A position may contain an equals sign; the id of a split can't.
-    callback=options.pairs("a split and a position, as orders-3=42", divided=str.partition),
+    callback=options.pairs("a split and a position, such as orders-3=42", divided=str.partition),
     help="Continue reading a split at POSITION, which is JSON. Repeatable.",
 )
 @click.option(

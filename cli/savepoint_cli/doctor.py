@@ -85,7 +85,7 @@ def doctor(
     savepoint doctor s3://jobs/orders/savepoint-1a2b --job state/orders.json --markdown comment.md
     """
     if not target and job is None:
-        raise click.UsageError("name the release that restores it by --target, or a job by --job")
+        raise click.UsageError("name a release with --target, or a job with --job")
     savepoint = opening.open()
     with options.usage_errors():
         compatibility = savepoint.compatibility(

@@ -104,7 +104,7 @@ def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm
     """
     if form is not None:
         if table is None:
-            raise click.UsageError("--format is about one table: name it")
+            raise click.UsageError("--format needs a TABLE")
         text = state_processor.schema_text(opening.open(), table, form)
         output.text({"table": table, "form": form}, text)
         return
@@ -192,7 +192,7 @@ def browse(opening: Opening) -> None:
     """
     imported("textual")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("browse needs a terminal; show, key and stats print to anything")
+        raise click.UsageError("browse needs a terminal; use show, key or stats instead")
     savepoint = opening.open()
     from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
 

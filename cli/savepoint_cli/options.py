@@ -156,7 +156,7 @@ def _path(path: str) -> str:
     with click.open_file(path, "rb") as file:
         data = file.read(_MAX_INPUT + 1)
     if len(data) > _MAX_INPUT:
-        raise click.UsageError(f"the standard input has more than {_MAX_INPUT:,} bytes")
+        raise click.UsageError(f"standard input has more than {_MAX_INPUT:,} bytes")
     return kubernetes_snapshot(utf8_text(data, "the standard input"))
 
 
@@ -206,7 +206,7 @@ opening_only = collected(
         "key_types",
         multiple=True,
         metavar="OPERATOR=TYPE",
-        callback=pairs("an operator and a type, as summarize=STRING"),
+        callback=pairs("an operator and a type, such as summarize=STRING"),
         shell_complete=completion.followed("=", completion.operators),
         help="The type of an operator's keys, if the savepoint doesn't have it, such as"
         " orders='TUPLE<STRING, LONG>'. Repeatable.",

@@ -60,7 +60,7 @@ def mask(
     savepoint mask s3://jobs/savepoint-1a2b rules.yaml s3://staging/savepoint --strict
     """
     if suggest != (rules is None) or suggest == bool(destination.out):
-        raise click.UsageError("give RULES and OUT, or --suggest alone")
+        raise click.UsageError("pass RULES and OUT, or --suggest alone")
     if rules is None:
         output.text({}, opening.open().mask_suggestions(limit).to_yaml())
         return
@@ -110,7 +110,7 @@ def sample(
     """
     given = (fraction, keys, per_key_group)
     if sum(argument is not None for argument in given) != 1:
-        raise click.UsageError("give one of --fraction, --key and --per-key-group")
+        raise click.UsageError("pass one of --fraction, --key and --per-key-group")
     writer = writer.with_session(started_session())
     sampled = writer.sample(fraction, keys=keys, per_key_group=per_key_group)
     return sampled if rules is None else sampled.masked(rules, strict=strict)

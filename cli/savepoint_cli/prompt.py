@@ -37,11 +37,11 @@ _MODES = {
     "csv": OutputFormat.CSV,
 }
 _COMMANDS = {
-    ".tables": "the tables, by their names in SQL",
-    ".schema": "the columns of a table, or of all: .schema summarize.keyed_state",
+    ".tables": "the tables, with their SQL names",
+    ".schema": "the columns of one table, or of all: .schema summarize.keyed_state",
     ".mode": f"how rows are shown: {', '.join(_MODES)}",
     ".help": "this list",
-    ".quit": "the end; so is Ctrl-D",
+    ".quit": "end the prompt, like Ctrl-D",
 }
 _KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "USING"),
@@ -53,7 +53,7 @@ _NAMED = re.compile(r'("[^"]+"|\w+)\s*\.\s*("[^"]+"|\w+)')
 
 
 class Names(Completer):
-    """Completes tables, columns of tables in the text, keywords of SQL, and commands."""
+    """Completes tables, columns of tables in the text, SQL keywords and commands."""
 
     def __init__(self, tables: SqlTables) -> None:
         self._tables = tables
@@ -162,7 +162,7 @@ class Prompt:
 
 
 def _bindings() -> KeyBindings:
-    """Enter ends a command, or a text with a semicolon at its end; other texts continue."""
+    """Enter submits a command, or a text that ends with a semicolon; other texts continue."""
     bindings = KeyBindings()
 
     @Condition
@@ -178,7 +178,7 @@ def _bindings() -> KeyBindings:
 
 
 def _history() -> History:
-    """Earlier statements, in the user's folder for such files; else only of this session."""
+    """Earlier statements, from the user's state folder, or else only of this session."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     file = Path(state, "savepoint-state-processor", "history")
     try:

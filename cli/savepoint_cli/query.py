@@ -42,7 +42,7 @@ def _file(given: str) -> tuple[str, str]:
     form = _FORMATS.get(PurePosixPath(given).suffix.casefold())
     if form is None:
         raise click.BadParameter(
-            f"{given!r}, expected a name with one of {', '.join(_FORMATS)}, or one with / at its end"
+            f"{given!r}, expected a name that ends in one of {', '.join(_FORMATS)}, or in /"
         )
     return given, form
 
@@ -97,14 +97,14 @@ def query(
     savepoint query s3://jobs/orders/savepoint-1a2b "FROM summarize.keyed_state" -o totals.parquet
     """
     if not engine.is_spark and out is not None and out[1] == _DIRECTORY:
-        raise click.UsageError("-o directory/ is written by --engine spark; DuckDB writes one file")
+        raise click.UsageError("-o directory/ needs --engine spark; DuckDB writes one file")
     if engine.is_spark and allow_files:
-        raise click.UsageError("--allow-files is for DuckDB; SQL of Spark may read any file")
+        raise click.UsageError("--allow-files is for DuckDB; Spark SQL may read any file")
     opened = opening.open()
     if sql is None and not sys.stdin.isatty():
         sql = options.utf8_text(sys.stdin.buffer.read(), "stdin")
     if sql is not None and not sql.strip():
-        raise click.UsageError("no SQL: give it in quotes, or by stdin")
+        raise click.UsageError("no SQL: pass it in quotes, or by stdin")
     if sql is not None and engine.is_spark:
         # Before Spark starts.
         embedded_sql.expect_spark_query(sql)

@@ -73,7 +73,7 @@ def serve(
         token = secrets.token_urlsafe(16)
         hosts = frozenset(f"{host}:{port}" for host in (_HOST, "localhost"))
         click.echo(f"http://{_HOST}:{port}/?token={token}")
-        click.echo("Ctrl-C ends it.", err=True)
+        click.echo("Stop it with Ctrl-C.", err=True)
         uvicorn = imported("uvicorn")
         settings = uvicorn.Config(
             application(served, token, hosts), log_level="error", lifespan="off"

@@ -69,7 +69,7 @@ def export_table(
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state state.duckdb --to duckdb
     """
     if escape_formulas and form != "csv":
-        raise click.UsageError("--escape-formulas is for --format csv")
+        raise click.UsageError("--escape-formulas needs --format csv")
     savepoint = opening.open()
     with options.usage_errors():
         scan = savepoint.scan(table, **read)

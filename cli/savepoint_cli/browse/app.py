@@ -254,7 +254,7 @@ class SavepointBrowser(App[None]):
         self._go(self._weigh)
 
     async def _weigh(self) -> None:
-        # The answer is kept for a user who did something else meanwhile, and asks again.
+        # The answer is kept for a user who goes elsewhere and asks again.
         if self._weighing is None or (self._weighing.done() and self._weighing.exception()):
             self._weighing = asyncio.create_task(answer(self._savepoint.stats))
         report = await self._awaited("weighing all state …", asyncio.shield(self._weighing))
@@ -265,7 +265,7 @@ class SavepointBrowser(App[None]):
     # Answers.
 
     def _go(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Begins some work, and gives up the work that was begun before."""
+        """Begins some work, and cancels earlier work."""
         _: Worker[None] = self.run_worker(work, exclusive=True)
 
     async def _answer(self, text: str, call: Callable[[], T]) -> T | None:

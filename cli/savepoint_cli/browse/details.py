@@ -81,7 +81,7 @@ class Heavy(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
 
     class KeyChosen(Message):
-        """The user wants to see a key."""
+        """Asks to show a key."""
 
         def __init__(self, key: KeyStatistics) -> None:
             super().__init__()
@@ -91,7 +91,7 @@ class Heavy(Screen[None]):
         super().__init__()
         self._report, self._short_ids = report, short_ids
         tables = statistics_tables(report)
-        # The largest keys come first: people look for them, and they lead further.
+        # The largest keys come first: people look for them, and Enter opens them.
         self._tables = sorted(tables, key=lambda table: not isinstance(table[1][0], KeyStatistics))
 
     def compose(self) -> ComposeResult:

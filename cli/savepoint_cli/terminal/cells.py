@@ -107,7 +107,7 @@ def person_field(value: Any, name: str = "") -> str:
 
 
 def shortened(text: str, names: Mapping[str, str]) -> str:
-    """The text with short names instead of hashes of operators; for texts that are no data."""
+    """The text with short names instead of operator hashes; only for texts that are not data."""
     return _HASH.sub(lambda match: names.get(match[0], match[0]), text)
 
 

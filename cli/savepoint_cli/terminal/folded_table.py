@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _LONGEST = 48
-# A narrower column, heading and cells, says nothing.
+# A narrower column can't be read.
 _SHORTEST = 10
 
 

@@ -36,7 +36,7 @@ class Command(click.Command):
 
 
 def _record(option: click.Option, context: click.Context) -> tuple[str, str]:
-    """The names of an option, without older long ones, and its help."""
+    """The names of an option, without its older long names, and its help."""
     names, text = option.get_help_record(context) or ("", "")
     for older in [name for name in option.opts if name.startswith("--")][1:]:
         names = names.replace(f", {older}", "")
@@ -44,7 +44,7 @@ def _record(option: click.Option, context: click.Context) -> tuple[str, str]:
 
 
 def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Makes a command of a function, and names it after the function by default."""
+    """Makes a command from a function, named after the function by default."""
     return click.command(name, cls=Command)
 
 

@@ -194,7 +194,7 @@ class Output:
             )
 
     def note(self, text: str) -> None:
-        """Prints a remark to stderr, where programs don't read the answer."""
+        """Prints a remark to stderr, so that programs don't read it as an answer."""
         click.echo(printable(text), err=True)
 
     def _print_heading(self, title: str) -> None:
@@ -315,7 +315,7 @@ def _output(context: click.Context, _parameter: click.Parameter, value: str) -> 
 
 
 def escape(text: str, keep: str = "") -> str:
-    """The text without markup for ``rich`` and without commands for a terminal."""
+    """The text without ``rich`` markup and without terminal commands."""
     return markup.escape(printable(text, keep=keep))
 
 
@@ -324,7 +324,7 @@ def _echo_json(value: dict[str, Any]) -> None:
 
 
 def _echo_all(lines: Iterable[str]) -> int:
-    """Prints each line as soon as it is there; returns their number."""
+    """Prints each line as soon as it exists; returns the number of lines."""
     count = 0
     for line in lines:
         click.echo(line)
@@ -333,7 +333,7 @@ def _echo_all(lines: Iterable[str]) -> int:
 
 
 def _echo_styled(text: str, *, bold: bool = False, dim: bool = False) -> None:
-    """Prints a styled line, or a plain one if the user wants that: https://no-color.org."""
+    """Prints a styled line, or a plain one for users without colour: https://no-color.org."""
     is_plain = bool(os.environ.get("NO_COLOR"))
     click.echo(text if is_plain else click.style(text, bold=bold or None, dim=dim or None))
 
@@ -362,7 +362,7 @@ def _plain(record: Any) -> dict[str, Any]:
 
 
 def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
-    """The names of fields that hold no records."""
+    """The names of fields without records."""
     first = records[0]
     declared = {field.name: field.type for field in fields(first)} if is_dataclass(first) else {}
     for name in fields_of(first):
@@ -373,7 +373,7 @@ def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
 
 
 def _is_of_records(declared: object) -> bool:
-    """Whether a field is declared for records, even if it has none: a tuple of no plain values."""
+    """Whether a field is declared for records, even if it has none: not a tuple of plain values."""
     text = str(declared)
     return text.startswith("tuple[") and not text.startswith(("tuple[str", "tuple[int"))
 

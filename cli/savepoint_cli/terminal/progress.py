@@ -40,7 +40,7 @@ _PATIENCE_SECONDS = 2.0
 def writing(
     title: str, size: int, tasks: Callable[[], TaskCount] | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """A bar for copied bytes, and one for the tasks of Spark if there are any.
+    """A bar for copied bytes, and one for Spark tasks if there are any.
 
     Yields a function that takes the number of bytes copied since its last call.
     """
@@ -62,7 +62,7 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
 
 
 def counting(title: str, unit: str) -> AbstractContextManager[Callable[[int], None]]:
-    """A bar without an end; yields a function that takes how many more are done."""
+    """A bar without an end; yields a function that takes the number of new steps."""
     return _bar(title, None, TextColumn("{task.completed:,.0f}"), TextColumn(unit))
 
 
@@ -79,7 +79,7 @@ def _bar(
 def compiling(
     function: str, tell: Callable[[str], None] | None = None
 ) -> AbstractContextManager[None]:
-    """Says that machine code is made if that takes longer than a person waits silently.
+    """Shows that machine code is being compiled if that takes longer than people wait.
 
     ``tell`` gets it as a text in another thread; by default a bar shows it.
     """
@@ -99,7 +99,7 @@ def compiling(
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Says what is read if it takes longer than a person waits silently."""
+    """Shows what is being read if that takes longer than people wait."""
     if not Console(stderr=True).is_terminal:
         yield
         return
@@ -126,7 +126,7 @@ _waiting: set[Timer] = set()
 
 @contextmanager
 def _meanwhile(watch: Callable[[Event], None]) -> Iterator[None]:
-    """Runs ``watch`` in a thread until the block is over, which the event tells."""
+    """Runs ``watch`` in a thread; the event tells it that the block is over."""
     is_over = Event()
     thread = Thread(target=watch, args=(is_over,), daemon=True)
     thread.start()

@@ -1,7 +1,7 @@
 """All values of a row, or all state of a key, line by line; and cells of a table.
 
-Arrow's values are walked as they are. The shown part is bounded, so that a list of millions of elements
-costs no more than its visible elements.
+Arrow values are walked without conversion. The shown lines are bounded, so a list of millions of
+elements costs no more than its visible elements.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its indentation, and a text that belongs to a name."""
+    """A line of text with its indentation and its name."""
 
     depth: int
     name: str
@@ -104,7 +104,7 @@ def cut(text: str, most: int = _CELL_LETTERS) -> str:
 
 
 def _first_of(value: pa.Scalar) -> Any:
-    """The value with only the first of its elements, and a note on the number of others."""
+    """The value with only its first elements, and a note with the number of the rest."""
     if not value.is_valid:
         return None
     if pa.types.is_struct(value.type):

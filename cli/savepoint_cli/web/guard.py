@@ -1,11 +1,11 @@
 """Guard of all pages: only the user who started the server gets one, and it may load nothing.
 
-| rule                                | against                                                         |
+| rule                                | against |
 |-------------------------------------|-----------------------------------------------------------------|
-| the name of the host is this machine's | foreign pages whose name leads here (DNS rebinding)          |
-| a token, then a cookie              | other users of this machine, and pages of others                |
-| GET and HEAD alone                  | changes                                                         |
-| Content-Security-Policy             | scripts in names and values, if an escape is missing            |
+| the name of the host is this machine's | foreign pages whose name points here (DNS rebinding) | |
+a token, then a cookie              | other users of this machine, and pages of others | | only GET
+and HEAD                   | changes | | Content-Security-Policy             | scripts in names and
+values, if an escape is missing |
 """
 
 from __future__ import annotations

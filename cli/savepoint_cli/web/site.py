@@ -30,7 +30,7 @@ _FORMS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
 def application(served: Mapping[str, Served], token: str, hosts: frozenset[str]) -> Guard:
-    """The application for savepoints by the names that their addresses have."""
+    """The application for savepoints, by the names in their addresses."""
     pages = Pages(served)
     folder = Path(__file__).parent / "static"
     routes = [

@@ -55,7 +55,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class RowsPage:
-    """Some rows as cells. ``rows`` has them as Arrow too, for the keys in them."""
+    """Some rows as cells. ``rows`` has them as Arrow too, because their keys are needed."""
 
     names: list[str]
     cells: list[list[str]]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A savepoint with its name in addresses, and the others that are served with it."""
+    """A savepoint with its name in addresses, and the other served savepoints."""
 
     name: str
     savepoint: Savepoint
@@ -178,7 +178,7 @@ VIEWS: dict[str, tuple[str, View]] = {
     "diff": ("Compare", diff),
     "table": ("", table),
 }
-"""Last part of an address -> heading in the navigation, if it is there, and the view."""
+"""Last part of an address -> heading in the navigation, if it has one, and the view."""
 
 
 def rows_sql(served: Served, view: str, given: QueryParams) -> str:
@@ -187,7 +187,7 @@ def rows_sql(served: Served, view: str, given: QueryParams) -> str:
 
 
 def names(served: Served) -> list[str]:
-    """Words that SQL about the savepoint may have: its tables and their columns."""
+    """Words to complete in SQL: tables of the savepoint and their columns."""
     tables = SqlTables(served.savepoint.operators())
     columns = dict.fromkeys(each.column for each in served.savepoint.schema())
     return [*(each.sql for each in tables), *columns]

@@ -52,7 +52,7 @@ def test_stats_of_what_cannot_be_read_is_exit_code_1(tmp_path: Path) -> None:
     ("option", "value", "message"),
     [
         ("--at", "noon", "expected such as 2026-01-31T12:00:00Z"),
-        ("--ttl", "7d", "expected a state and a time, as sessions=7d"),
+        ("--ttl", "7d", "expected a state and a time, such as sessions=7d"),
         ("--ttl", "recent_memo=7 moons", "expected a duration such as 10 s"),
     ],
 )
@@ -107,7 +107,7 @@ def test_schema_prints_a_text_to_copy(states: Path) -> None:
     (told,) = lines("schema", states, "stateful.keyed_state", "--format", "spark")
     assert told["text"].startswith("key: STRING, ")
     code, output = run("schema", states, "--format", "ddl")
-    assert (code, "--format is about one table" in output) == (2, True)
+    assert (code, "--format needs a TABLE" in output) == (2, True)
 
 
 def test_history_shows_a_key_in_each_snapshot(samples: Path) -> None:

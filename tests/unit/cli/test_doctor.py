@@ -107,7 +107,7 @@ def test_a_terminal_shows_reasons_that_are_folded_and_whole(objects: Path) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "name the release that restores it by --target"),
+        ((), "name a release with --target"),
         (("--target", "1.17"), "there are no rules for Flink 1.17; there are rules for 1.18, 1.19"),
         (("--target", "newest"), "'newest' is not a release of Flink"),
         (("--target", "2.2", "--from", "1.15"), ", not by Flink 1.15"),
