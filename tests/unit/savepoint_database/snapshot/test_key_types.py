@@ -98,7 +98,7 @@ def test_timers_tell_it_better_than_the_user(tmp_path: Path) -> None:
 def test_the_entries_of_maps_are_told_from_their_keys(tmp_path: Path) -> None:
     path = savepoint_of(tmp_path, registrations()[2], (put("a", 7)[0], ENTRY))
     for row in rows(Savepoint.open(path, uids=["a"])):
-        reason = "of state 'map', with its key in front"
+        reason = "of state 'map', whose key in front"
         assert (row["map"], reason in row["key"]["reason"]) == (None, row["value"] is None)
     (row,) = rows(Savepoint.open(path, uids=["a"], key_types={"a": "STRING"}))
     assert row == {"key": "a", "value": 7, "map": [("\0\1", "v")]}
