@@ -190,7 +190,7 @@ def test_what_is_wrong_is_said(spark: SparkSession, yesterday: SparkSavepoint) -
     rows = keyed(sales(spark, 3, 5, 10))
     with pytest.raises(ValueError, match="it was given: none"):
         rows.run_batches(totals, COLUMNS)
-    with pytest.raises(ValueError, match="none 'key'"):
+    with pytest.raises(ValueError, match="none of them 'key'"):
         rows.run_batches(totals, COLUMNS, ValueStateDescriptor("key", Types.LONG()))
     with pytest.raises(ValueError, match="batch_rows=0"):
         rows.run_batches(totals, COLUMNS, TOTAL, batch_rows=0)
