@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,7 @@ _HEAP_ENTRY = [("namespace", "u1"), ("key", ">i8"), ("value", ">i8")]
 _ROCKSDB_KEY = [("group", "u1"), ("key", ">i8"), ("namespace", "u1")]
 _TABLE_KEYS = 2_500_000
 _MAX_PARALLELISM = 128
+_EVERYTHING = KeyGroupRange(0, _MAX_PARALLELISM - 1)
 _LOOKS = 10
 """How often the memory of many openings is told."""
 
@@ -85,6 +86,10 @@ def _write(folder: Path, *operators: OperatorState) -> None:
     view = DataOutputView()
     CheckpointMetadata.new(operators).write(view)
     (folder / "_metadata").write_bytes(view.to_bytes())
+
+
+def _write_alone(folder: Path, subtask: SubtaskState) -> None:
+    _write(folder, _operator("a", [subtask], _MAX_PARALLELISM))
 
 
 def _operator(uid: str, subtasks: Sequence[SubtaskState], max_parallelism: int) -> OperatorState:
@@ -143,8 +148,7 @@ def _many_states(count: int, folder: Path) -> None:
         ]
         for group, own in keys.items()
     }
-    groups = KeyGroupRange(0, _MAX_PARALLELISM - 1)
-    _write(folder, _operator("a", [_file(folder, "f", head, sections, groups)], _MAX_PARALLELISM))
+    _write_alone(folder, _file(folder, "f", head, sections, _EVERYTHING))
 
 
 def _by_group(keys: Iterable[str], max_parallelism: int = _MAX_PARALLELISM) -> dict[int, list[str]]:
@@ -171,7 +175,6 @@ def _many_files(subtasks: int, folder: Path) -> None:
 
 def _large_keys(count: int, size: int, folder: Path) -> None:
     """Keys of so many bytes each."""
-    head = header(meta_info("s", "VALUE", LONG))
     keys = _by_group(f"{number:07}" + "k" * (size - 7) for number in range(count))
     sections = {
         group: [b"\0\0"]
@@ -179,8 +182,8 @@ def _large_keys(count: int, size: int, folder: Path) -> None:
         + [b"\xff\xff"]
         for group, own in keys.items()
     }
-    groups = KeyGroupRange(0, _MAX_PARALLELISM - 1)
-    _write(folder, _operator("a", [_file(folder, "f", head, sections, groups)], _MAX_PARALLELISM))
+    subtask = _file(folder, "f", header(meta_info("s", "VALUE", LONG)), sections, _EVERYTHING)
+    _write_alone(folder, subtask)
 
 
 def _long_list(count: int, folder: Path) -> None:
@@ -199,13 +202,11 @@ def _long_text(size: int, folder: Path) -> None:
 
 def _one_value(folder: Path, state: bytes, *value: bytes) -> None:
     """Writes a value of one key."""
-    key = "key"
-    ((group, _),) = _by_group([key]).items()
+    ((group, (key,)),) = _by_group(["key"]).items()
     entry = _entry(bytes([group]), key, b"", is_last=True)[: -len(i32(0))]
     section = [b"\0\0", entry, i32(sum(map(len, value))), *value, b"\xff\xff"]
-    groups = KeyGroupRange(0, _MAX_PARALLELISM - 1)
-    subtask = _file(folder, "f", header(state), {group: section}, groups)
-    _write(folder, _operator("a", [subtask], _MAX_PARALLELISM))
+    subtask = _file(folder, "f", header(state), {group: section}, _EVERYTHING)
+    _write_alone(folder, subtask)
 
 
 def _many_keys(count: int, form: str) -> Callable[[Path], None]:
@@ -227,13 +228,7 @@ def _many_keys(count: int, form: str) -> Callable[[Path], None]:
             if form == "canonical"
             else KeyedHandleType.KEY_GROUPS
         )
-        everything = KeyGroupRange(0, _MAX_PARALLELISM - 1)
-        _write(
-            folder,
-            _operator(
-                "a", [_file(folder, "f", head, sections, everything, kind)], _MAX_PARALLELISM
-            ),
-        )
+        _write_alone(folder, _file(folder, "f", head, sections, _EVERYTHING, kind))
 
     return make
 
@@ -269,7 +264,7 @@ def _rocksdb(count: int) -> Callable[[Path], None]:
         head = InlineStream("head", header(meta_info("s", "VALUE", LONG), key=LONG))
         handle = replace(files_of(folder).handle, meta=head)
         subtask = SubtaskState(0, managed_keyed_state=handle)
-        _write(folder, _operator("a", [subtask], _MAX_PARALLELISM))
+        _write_alone(folder, subtask)
 
     return make
 
@@ -389,11 +384,11 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             # Commands begin with the memory of their parent, which stays small.
-            maker = multiprocessing.get_context("fork").Process(
-                target=case.make, args=(Path(folder),)
-            )
+            maker = get_context("fork").Process(target=case.make, args=[Path(folder)])
             maker.start()
             maker.join()
+            if maker.exitcode:
+                raise RuntimeError(f"the savepoint of {name!r} could not be made")
             for command in options.command or case.commands:
                 wrong += not _run(name, command, Path(folder), case.readers, options.memory)
     if not options.case or "openings" in options.case:
