@@ -52,7 +52,7 @@ class KryoClass:
     Attributes:
         class_name: As ``Class.getName`` gives it.
         fields: Fields that are neither static nor transient, including those of superclasses.
-        is_final: Whether the class is final; an enum is if its constants have no bodies.
+        is_final: Whether the class is final. An enum is, unless a constant has a body.
         constants: The names of an enum's constants.
         is_pojo: Whether Flink treats it as a POJO; None if unknown.
         superclass: The POJO that a POJO extends.

@@ -78,7 +78,7 @@ def export_table(
         TableFileError: The file or table exists and ``overwrite`` is false, or a value can't be written.
         MissingPackageError: The extra ``delta`` or ``iceberg`` is not installed.
         InexactTimeError: A time has digits that neither the format nor the scan's option
-                ``nanoseconds`` can keep.
+            ``nanoseconds`` can keep.
         SavepointError: The table can't be read, or the file system refuses the file.
 
     Example:

@@ -55,7 +55,7 @@ class LiveSnapshot:
         time: Time in UTC at which it was triggered.
         age_seconds: Seconds since then.
         size: Bytes of all its state.
-        path: Where it is; empty if it has no path.
+        path: Its path; empty if it was stored without one.
         is_discarded: Whether the cluster has deleted it.
     """
 

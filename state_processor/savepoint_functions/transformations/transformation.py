@@ -72,8 +72,8 @@ class OperatorTransformation:
                 description, such as ``GroupAggregate``, if it is the only one.
 
         Raises:
-            PlanError: The file is not a compiled plan, or has no such operator, or several; or its
-                state can't be made of history.
+            PlanError: The file is not a compiled plan, doesn't have exactly one such operator, or
+                the operator's state can't be made from history.
 
         Example:
             >>> totals = OperatorTransformation.for_plan("orders.json", "GroupAggregate")
