@@ -153,6 +153,15 @@ def corpus() -> Path:
 
 
 @pytest.fixture(scope="session")
+def cases() -> Path:
+    """A folder with a small input per public report of a failure; its tests are skipped without it."""
+    path = Path(os.environ.get("SAVEPOINT_CASES", ROOT.parent / "shared" / "cases"))
+    if not path.is_dir():
+        pytest.skip("no folder of reported cases; SAVEPOINT_CASES names one")
+    return path
+
+
+@pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """An object store on this machine."""
     with S3Server.running() as server:
