@@ -18,7 +18,7 @@ from support.flink_restore import (
 from support.sample_operators import GROUP_AGGREGATE, STATEFUL
 from support.sample_rows import Sample, in_order
 
-from state_processor import Savepoint, Types
+from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,3 +167,55 @@ def test_values_are_corrected_and_keys_deleted(
     assert restored.timers("stateful") == in_order(
         timer for timer in timers if not timer["key"].endswith("1")
     )
+
+
+PLACE = Types.POJO("changed.Place", {"postcode": Types.INT(), "zCity": Types.STRING()})
+AROUND = {
+    "pair": (Types.TUPLE([Types.LONG(), PLACE]), "TUPLE<LONG, {}>", "f1."),
+    "lists": (Types.LIST(Types.LIST(PLACE)), "LIST<LIST<{}>>", ""),
+    "array": (Types.OBJECT_ARRAY(PLACE, "changed.Place"), "OBJECT_ARRAY<{}>", ""),
+    "row": (Types.ROW([Types.LONG(), PLACE]), "ROW<LONG, {}>", "f1."),
+    "either": (Types.EITHER(Types.LONG(), PLACE), "EITHER<LONG, {}>", "right."),
+    "by_name": (Types.MAP(Types.STRING(), Types.LIST(PLACE)), "MAP<STRING, LIST<{}>>", ""),
+}
+"""State -> its type, the type in words around the POJO, and the path to the POJO."""
+
+
+def test_fields_of_pojos_in_containers_have_other_names(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The new name changes the order of the fields, so that all values are encoded anew."""
+    place = "named_struct('postcode', 1, 'zCity', 'Ulm')"
+    data = spark.sql(
+        f"SELECT 'a' key, named_struct('f0', 7L, 'f1', {place}) pair,"
+        f" array(array({place}, null), array()) lists, array({place}) array,"
+        f" named_struct('f0', 8L, 'f1', {place}, '$row_kind', '+I') row,"
+        f" named_struct('left', CAST(NULL AS BIGINT), 'right', {place}) either,"
+        f" map('m', array({place})) by_name"
+    )
+    keyed = OperatorTransformation.bootstrap_with(data).key_by("key", key_type=Types.STRING())
+    for name, (value, _, _) in AROUND.items():
+        keyed = keyed.with_state(ValueStateDescriptor(name, value))
+    Savepoint.create(spark).with_operator("places", keyed).write(str(tmp_path / "first"))
+    changed = Savepoint.load(spark, str(tmp_path / "first"), uids=["places"]).writer()
+    for name, (_, _, path) in AROUND.items():
+        changed = changed.rename_field("places", name, f"{path}zCity", "city")
+        changed = changed.drop_field("places", name, f"{path}postcode")
+        changed = changed.add_field("places", name, f"{path}postcode", Types.INT(), 89)
+    changed.write(str(tmp_path / "changed"))
+    states = (
+        KeyedState.value(name, words.format("POJO<changed.Place>"))
+        for name, (_, words, _) in AROUND.items()
+    )
+    operator = Operator("places", "STRING", tuple(states))
+    (found,) = flink_restore(tmp_path / "changed", operator).keyed_state("places")
+    new = {"city": "Ulm", "postcode": 89}
+    assert found == {
+        "key": "a",
+        "pair": {"f0": 7, "f1": new},
+        "lists": [[new, None], []],
+        "array": [new],
+        "row": {"f0": 8, "f1": new},
+        "either": {"right": new},
+        "by_name": {"m": [new]},
+    }

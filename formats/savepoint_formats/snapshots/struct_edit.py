@@ -1,8 +1,9 @@
 """Changes of fields of POJOs and of rows of SQL, wherever they are in the values of a state.
 
 Fields of a POJO are sorted by name, as in Flink's type extraction. Fields of a row have only their
-positions as names: ``f0``, ``f1``... A struct may be inside lists, values of maps, nullable values
-and values with TTL, or inside another POJO: ``address.zip``.
+positions as names: ``f0``, ``f1``... A path to a field has the names that the columns show, without
+steps for elements of collections and values of maps: ``address.zip``, ``f1.zip`` in a tuple,
+``left.zip`` in an ``Either``. A struct may be inside any of these, but not in the key of a map.
 
 | edit   | POJO                                     | row of SQL                               |
 |--------|------------------------------------------|------------------------------------------|
@@ -16,11 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError
+from savepoint_formats.layout import MaskedStruct, Struct, Tagged
 from savepoint_formats.printable import alternatives
-from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
+from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
 from savepoint_formats.snapshots.fields import OptionalEntry, utf_bytes
 from savepoint_formats.snapshots.nested import framed_snapshot, snapshot_bytes
 
@@ -34,16 +37,43 @@ _STATE = "org.apache.flink.runtime.state."
 _POJO = f"{RUNTIME}PojoSerializerSnapshot"
 _ROW = inner("org.apache.flink.table.runtime.typeutils.RowDataSerializer")
 _TTL_AWARE = f"{_STATE}ttl.TtlAwareSerializerSnapshot"
+_OF_JOINS = "org.apache.flink.streaming.api."
 
 # Index of the nested serializer that leads on, and the step into its values.
 _WAYS: dict[str, tuple[int, tuple[str, ...]]] = {
     f"{BASE}ListSerializerSnapshot": (0, (ELEMENT,)),
+    f"{BASE}SetSerializerSnapshot": (0, (ELEMENT,)),
+    f"{BASE}GenericArraySerializerSnapshot": (0, (ELEMENT,)),
+    f"{BASE}GenericArraySerializerConfigSnapshot": (0, (ELEMENT,)),
     f"{_STATE}ArrayListSerializerSnapshot": (0, (ELEMENT,)),
     f"{BASE}MapSerializerSnapshot": (1, (MAP_VALUE,)),
     inner(f"{RUNTIME}NullableSerializer"): (0, ()),
     f"{_STATE}ttl.TtlStateFactory$TtlSerializerSnapshot": (1, ("value",)),
     f"{_STATE}v2.ttl.TtlStateFactory$TtlSerializerSnapshot": (1, ("value",)),
+    f"{_OF_JOINS}operators.co.IntervalJoinOperator$BufferEntrySerializerSnapshot": (
+        0,
+        ("element",),
+    ),
+    **{f"{prefix}TraversableSerializerSnapshot": (0, (ELEMENT,)) for prefix in SCALA},
+    **{f"{prefix}ScalaOptionSerializerSnapshot": (0, ()) for prefix in SCALA},
 }
+
+# Serializers whose nested ones, in this order, have the names that their columns show.
+_NAMED = frozenset(
+    {
+        f"{RUNTIME}TupleSerializerSnapshot",
+        inner(f"{RUNTIME}RowSerializer"),
+        f"{RUNTIME}JavaEitherSerializerSnapshot",
+        f"{RUNTIME}EitherSerializerSnapshot",
+        f"{_OF_JOINS}datastream.CoGroupedStreams$UnionSerializerSnapshot",
+        *(
+            f"{prefix}Scala{kind}SerializerSnapshot"
+            for prefix in SCALA
+            for kind in ("CaseClass", "Either", "Try")
+        ),
+        *(f"{prefix}Tuple2CaseClassSerializerSnapshot" for prefix in SCALA),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,37 +101,87 @@ def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) ->
     Raises ``FieldNotFoundError``, or ``SchemaChangeError`` if the values have no fields that can be
     changed.
     """
-    way = _WAYS.get(snapshot.class_name)
-    if way is not None:
-        index, steps = way
-        edit = edited(snapshot.nested[index], path, change)
-        nested = list(snapshot.nested)
-        nested[index] = edit.snapshot
-        return _around(edit, steps, snapshot.with_fields(nested=tuple(nested)))
-    if snapshot.class_name == _TTL_AWARE:
-        edit = edited(snapshot["inner"], path, change)
-        return _around(edit, (), snapshot.with_fields(inner=edit.snapshot))
-    if snapshot.class_name not in (_POJO, _ROW):
-        raise SchemaChangeError(
-            f"values of {snapshot.class_name} have no field {path!r} that could be changed: only"
-            " POJOs and rows of SQL have"
-        )
+    step = _step(snapshot, path)
+    if step is not None:
+        edit = edited(step.inside, step.rest, change)
+        steps = (*step.names, *edit.steps)
+        return replace(edit, steps=steps, snapshot=step.around(edit.snapshot))
     has_names = snapshot.class_name == _ROW and "fields" in snapshot.names
     if has_names and snapshot["fields"] is not None:
         raise SchemaChangeError(
             f"field {path!r} of a row of SQL that names its fields, as releases after Flink 2.3 do:"
             " such rows can be read and copied, but not changed"
         )
-    field, _, rest = path.partition(".")
-    if rest:
-        return _nested(snapshot, field, rest, change)
     made, origins = change(snapshot, path)
     return StructEdit(made, (), origins)
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """From a serializer to the one inside that the path leads to.
+
+    ``names`` are the steps that its values take. ``around`` gives the outer serializer with another
+    one inside.
+    """
+
+    inside: TypeSerializerSnapshot
+    rest: str
+    names: tuple[str, ...]
+    around: Callable[[TypeSerializerSnapshot], TypeSerializerSnapshot]
+
+
+def _step(snapshot: TypeSerializerSnapshot, path: str) -> _Step | None:
+    """The next step to the field; None at the struct that has it."""
+    way = _WAYS.get(snapshot.class_name)
+    if way is not None:
+        index, names = way
+        return _nested(snapshot, index, names, path)
+    if snapshot.class_name == _TTL_AWARE:
+        around = partial(_with_inner, snapshot)
+        return _Step(snapshot["inner"], path, (), around)
+    field, _, rest = path.partition(".")
+    if snapshot.class_name in _NAMED:
+        return _named(snapshot, field, rest)
+    if snapshot.class_name not in (_POJO, _ROW):
+        raise SchemaChangeError(
+            f"values of {snapshot.class_name} have no field {path!r} that could be changed: only"
+            " POJOs and rows of SQL have"
+        )
+    return _field_of(snapshot, field, rest) if rest else None
+
+
 def _nested(
-    snapshot: TypeSerializerSnapshot, field: str, rest: str, change: StructChange
-) -> StructEdit:
+    snapshot: TypeSerializerSnapshot, index: int, names: tuple[str, ...], rest: str
+) -> _Step:
+    def around(inside: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        nested = (*snapshot.nested[:index], inside, *snapshot.nested[index + 1 :])
+        return snapshot.with_fields(nested=nested)
+
+    return _Step(snapshot.nested[index], rest, names, around)
+
+
+def _with_inner(
+    snapshot: TypeSerializerSnapshot, inside: TypeSerializerSnapshot
+) -> TypeSerializerSnapshot:
+    return snapshot.with_fields(inner=inside)
+
+
+def _named(snapshot: TypeSerializerSnapshot, field: str, rest: str) -> _Step:
+    layout = snapshot.layout()
+    assert isinstance(layout, Struct | MaskedStruct | Tagged)  # as ``_NAMED`` says
+    if field not in layout.names:
+        raise FieldNotFoundError(
+            f"{snapshot.class_name} has no field {field!r}; {alternatives(field, layout.names)}"
+        )
+    if not rest:
+        raise SchemaChangeError(
+            f"field {field!r} of {snapshot.class_name} can't be changed: only POJOs and rows of SQL"
+            f" have fields that can. For those of a POJO in it, write {field}.name"
+        )
+    return _nested(snapshot, layout.names.index(field), (field,), rest)
+
+
+def _field_of(snapshot: TypeSerializerSnapshot, field: str, rest: str) -> _Step:
     if snapshot.class_name == _ROW:
         raise SchemaChangeError(
             f"field {field}.{rest}: rows inside rows of SQL can't be changed, only rows as a whole"
@@ -110,16 +190,12 @@ def _nested(
     inside = framed_snapshot(entry)
     if inside is None:
         raise SchemaChangeError(f"field {field!r} has no serializer that can be read")
-    edit = edited(inside, rest, change)
-    new = replace(entry, value=snapshot_bytes(edit.snapshot))
-    entries = tuple(new if field is entry else field for field in snapshot["fields"])
-    return _around(edit, (field,), snapshot.with_fields(fields=entries))
 
+    def around(inside: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        new = replace(entry, value=snapshot_bytes(inside))
+        return _pojo_of(snapshot, [new if one is entry else one for one in snapshot["fields"]])
 
-def _around(
-    edit: StructEdit, steps: tuple[str, ...], snapshot: TypeSerializerSnapshot
-) -> StructEdit:
-    return replace(edit, steps=(*steps, *edit.steps), snapshot=snapshot)
+    return _Step(inside, rest, (field,), around)
 
 
 def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) -> StructEdit:
@@ -203,11 +279,10 @@ def retyped_field(
     return edited(snapshot, path, change)
 
 
-def is_row(snapshot: TypeSerializerSnapshot) -> bool:
-    """Whether a state's values are rows of SQL."""
-    way = _WAYS.get(snapshot.class_name)
-    if way is not None:
-        return is_row(snapshot.nested[way[0]])
+def is_row(snapshot: TypeSerializerSnapshot, path: str) -> bool:
+    """Whether the struct that has the field is a row of SQL; raises the errors of ``edited``."""
+    while (step := _step(snapshot, path)) is not None:
+        snapshot, path = step.inside, step.rest
     return snapshot.class_name == _ROW
 
 

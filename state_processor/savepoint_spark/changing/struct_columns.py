@@ -96,6 +96,7 @@ def _at(
         decoded = StructType([field for field in shown if field.name != UNDECODED])
         refused = F.raise_error(F.lit(_RAISED)).cast(wanted)
         return F.when(is_lost, refused).otherwise(_at(column, decoded, wanted, steps, change))
+    steps = _steps_in(wanted, steps)
     match steps, wanted:
         case (), _:
             return change(column, wanted)
@@ -120,9 +121,17 @@ def _at(
     raise TypeError(f"{wanted.simpleString()} has no {steps[0]!r}")
 
 
+def _steps_in(whole: DataType, steps: tuple[str, ...]) -> tuple[str, ...]:
+    """The steps; into the values of a map whose keys can be null, which is a list of entries."""
+    if steps[:1] == (MAP_VALUE,) and isinstance(whole, ArrayType):
+        return (ELEMENT, VALUE, *steps[1:])
+    return steps
+
+
 def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
     """The type that the steps lead to."""
-    for step in steps:
+    while steps := _steps_in(whole, steps):
+        step, *rest = steps
         match whole:
             case ArrayType():
                 whole = whole.elementType
@@ -130,6 +139,7 @@ def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
                 whole = whole.valueType
             case StructType():
                 whole = whole[step].dataType
+        steps = tuple(rest)
     return whole
 
 
@@ -251,6 +261,8 @@ def _edited(
 ) -> pa.Array:
     if UNDECODED in _names(values.type) and values.field(UNDECODED).null_count < len(values):
         raise SchemaChangeError(UNCHANGEABLE)
+    if steps[:1] == (MAP_VALUE,) and pa.types.is_list(wanted):
+        steps = (ELEMENT, VALUE, *steps[1:])  # as _steps_in
     step, rest = (steps[0], steps[1:]) if steps else (None, ())
     if step == ELEMENT and pa.types.is_list(wanted):
         elements = _edited(values.values, wanted.value_type, rest, origins)

@@ -115,7 +115,9 @@ class StateChanges:
         Args:
             uid: The operator's uid, or the hash of one.
             state: The state: its values, elements, or the values of its map are the POJOs.
-            old: The field; for a POJO inside the POJO with the fields around it: ``address.zip``.
+            old: The field, after the fields around its POJO: ``address.zip``. Elements of
+                collections and values of maps have no name in this path, which has ``f0`` and
+                ``f1`` of tuples, and ``left`` and ``right`` of ``Either``.
             new: The new name, without a path.
             nanoseconds: As for ``update_state``: if values with nanoseconds are encoded anew,
                 ``struct`` preserves them.

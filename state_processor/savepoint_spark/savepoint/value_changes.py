@@ -66,7 +66,7 @@ class ValueChanges:
 
         def edit(values: TypeSerializerSnapshot) -> StructEdit:
             serializer = _serializer(values, name, field_type)
-            is_sql = is_row(values)
+            is_sql = is_row(values, name)
             if value is None and is_sql and not parse_logical_type(str(field_type)).is_nullable:
                 raise SchemaChangeError(
                     f"field {name!r} of {field_type} cannot be null: give a value"
@@ -139,7 +139,7 @@ def _serializer(
     state: TypeSerializerSnapshot, name: str, field_type: TypeInformation | str
 ) -> TypeSerializerSnapshot:
     """The serializer of a new field, as ``added_field`` takes it."""
-    if is_row(state):
+    if is_row(state, name):
         if not isinstance(field_type, str):
             raise TypeError(f"field {name!r} of a row of SQL needs a type in words: 'BIGINT'")
         return row_data([parse_logical_type(field_type)])

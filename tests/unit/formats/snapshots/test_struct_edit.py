@@ -112,11 +112,38 @@ class TestARowOfSql:
             dropped_field(row("ROW<a INT>"), "f0.f0")
 
     def test_is_told_from_a_pojo(self) -> None:
-        assert is_row(constructed.list_of(row("BIGINT")))
-        assert not is_row(constructed.list_of(order(a=LONG)))
+        assert is_row(constructed.list_of(row("BIGINT")), "f0")
+        assert not is_row(constructed.list_of(order(a=LONG)), "a")
+        both = constructed.tuple_of([order(a=LONG), row("BIGINT")])
+        assert not is_row(both, "f0.a")
+        assert is_row(both, "f1.f0")
 
 
 def test_other_values_have_no_fields() -> None:
     for found in (LONG, constructed.tuple_of([LONG]), constructed.list_of(STRING)):
         with pytest.raises(SchemaChangeError, match="only POJOs and rows of SQL have"):
             dropped_field(found, "f0")
+
+
+def test_the_key_of_a_map_does_not_change() -> None:
+    """The path leads to the values, which have no fields here."""
+    with pytest.raises(SchemaChangeError, match="have no field 'a' that could be changed"):
+        dropped_field(constructed.map_of(order(a=LONG), LONG), "a")
+
+
+def test_a_path_into_a_tuple_names_its_fields() -> None:
+    pairs = constructed.list_of(constructed.tuple_of([LONG, order(a=LONG, b=LONG)]))
+    assert dropped_field(pairs, "f1.a").steps == (ELEMENT, "f1")
+    with pytest.raises(FieldNotFoundError, match="has no field 'a'; it has: f0, f1"):
+        dropped_field(pairs, "a")
+    with pytest.raises(SchemaChangeError, match=r"'f1' of .*Tuple.* write f1\.name"):
+        dropped_field(pairs, "f1")
+
+
+def test_a_pojo_around_has_no_subclasses() -> None:
+    """They have the changed field, too."""
+    outer = constructed.pojo("a.Outer", {"inner": order(a=LONG)})
+    entry = replace(outer["fields"][0], name="a.Sub", key=b"")
+    with_subclass = replace(outer, values=(*outer.values[:3], (entry,)))
+    with pytest.raises(SchemaChangeError, match=r"a\.Outer has values of subclasses"):
+        added_field(with_subclass, "inner.b", LONG)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from support.object_samples import opened
 
 from savepoint_database.types.types import TypeInformation, Types
 from savepoint_formats.errors import SchemaChangeError
+from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.struct_edit import (
     StructEdit,
     added_field,
@@ -20,6 +22,13 @@ from savepoint_formats.snapshots.struct_edit import (
 )
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.changing.struct_columns import edited_values
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
 
 ITEM = Types.POJO("a.Item", {"cents": Types.INT(), "name": Types.STRING()})
 CENTS = {"cents": 5, "name": "tea"}
@@ -47,23 +56,26 @@ def changed(values: Any, change: Any) -> Any:
     return values
 
 
+CHANGES: dict[str, tuple[Callable[[TypeSerializerSnapshot, str], StructEdit], Any]] = {
+    "renamed": (lambda one, to: renamed_field(one, f"{to}name", "article"), renamed),
+    "dropped": (
+        lambda one, to: dropped_field(one, f"{to}cents"),
+        lambda value: {"name": value["name"]},
+    ),
+    "added": (
+        lambda one, to: added_field(one, f"{to}big", Types.LONG().snapshot),
+        lambda value: {"big": None, **value},
+    ),
+    "widened": (lambda one, to: retyped_field(one, f"{to}cents", Types.LONG().snapshot), dict),
+}
+
+
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize(
-    ("edit", "expected"),
-    [
-        (lambda one: renamed_field(one, "name", "article"), renamed),
-        (lambda one: dropped_field(one, "cents"), lambda value: {"name": value["name"]}),
-        (
-            lambda one: added_field(one, "big", Types.LONG().snapshot),
-            lambda value: {"big": None, **value},
-        ),
-        (lambda one: retyped_field(one, "cents", Types.LONG().snapshot), dict),
-    ],
-    ids=["renamed", "dropped", "added", "widened"],
-)
-def test_fields_change_wherever_they_are(state: str, edit: Any, expected: Any) -> None:
+@pytest.mark.parametrize("change", CHANGES)
+def test_fields_change_wherever_they_are(state: str, change: str) -> None:
     value_type, rows = STATES[state]
-    made: StructEdit = edit(value_type.snapshot)
+    edit, expected = CHANGES[change]
+    made = edit(value_type.snapshot, "")
     wanted = arrow_type(made.snapshot.layout())
     values = pa.array([*rows, *rows], arrow_type(value_type.layout))
     for part, some in ((values, [*rows, *rows]), (values.slice(1, 3), [*rows, *rows][1:4])):
@@ -71,6 +83,63 @@ def test_fields_change_wherever_they_are(state: str, edit: Any, expected: Any) -
         result.validate(full=True)
         assert result.type == wanted
         assert result.to_pylist() == changed(some, expected)
+
+
+@dataclass(frozen=True)
+class Around:
+    """A type around the item, the path to it, and a value of the type around a value of the item."""
+
+    type: TypeInformation
+    path: str
+    value: Callable[[Any], Any]
+
+
+def _nullable_keys() -> TypeInformation:
+    """A map of a POJO since Flink 2, whose keys are null behind a flag."""
+    text = constructed.nullable(constructed.string())
+    return TypeInformation(constructed.map_of(text, ITEM.snapshot), "a map")
+
+
+CONTAINERS = {
+    "a tuple": Around(Types.TUPLE([Types.LONG(), ITEM]), "f1.", lambda one: {"f0": 1, "f1": one}),
+    "a row": Around(
+        Types.ROW([Types.LONG(), ITEM]), "f1.", lambda one: {"f0": 1, "f1": one, "$row_kind": "+I"}
+    ),
+    "an array": Around(Types.OBJECT_ARRAY(ITEM, "a.Item"), "", lambda one: [None, one]),
+    "a list of lists": Around(Types.LIST(Types.LIST(ITEM)), "", lambda one: [[], [one]]),
+    "either": Around(
+        Types.EITHER(Types.LONG(), ITEM), "right.", lambda one: {"left": None, "right": one}
+    ),
+    "a map whose keys can be null": Around(
+        _nullable_keys(), "", lambda one: [{"key": None, "value": one}]
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_fields_change_in_containers_of_a_pojo(container: str, change: str) -> None:
+    around, (edit, expected) = CONTAINERS[container], CHANGES[change]
+    whole = Types.POJO("a.Outer", {"before": Types.INT(), "held": around.type})
+    made = edit(whole.snapshot, f"held.{around.path}")
+    kind, wanted = arrow_type(whole.layout), arrow_type(made.snapshot.layout())
+    rows = [{"before": 1, "held": around.value(one)} for one in (CENTS, CENTS | {"name": None})]
+    values = pa.array([*rows, None], kind)
+    result = edited_values(values, wanted, made)
+    result.validate(full=True)
+    held = [around.value(expected(one)) for one in (CENTS, CENTS | {"name": None})]
+    assert result == pa.array([*({"before": 1, "held": one} for one in held), None], wanted)
+
+
+def test_fields_change_in_all_containers_that_flink_wrote(cases: Path) -> None:
+    writer = Savepoint.open(str(cases / "09-fields-of-nested-pojos")).writer()
+    paths = {"outer": ("parts.", "byName.", "arr."), "pairs": ("f1.",), "lists": ("",)}
+    for state, path in [(name, path) for name in paths for path in paths[name]]:
+        writer = writer.widen_field("fn", state, f"{path}weight", Types.LONG())
+        writer = writer.rename_field("fn", state, f"{path}note", "a_note")
+        writer = writer.add_field("fn", state, f"{path}price", Types.STRING())
+    # Reads and encodes all values, and raises what a write would raise.
+    assert writer.plan("/nowhere/out", check=True).operators
 
 
 @pytest.mark.parametrize("new_name", ["payes", "a_payer"])
