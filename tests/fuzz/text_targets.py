@@ -49,7 +49,7 @@ from savepoint_formats.plans.compiled_plan import CompiledPlan
 from savepoint_formats.plans.lineage import Lineage
 from savepoint_formats.plans.plan_diff import plan_changes
 from savepoint_formats.python_state.type_texts import state_layout
-from savepoint_formats.scan.look_up import keys_of
+from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from savepoint_spark.importing.import_description import ImportDescription

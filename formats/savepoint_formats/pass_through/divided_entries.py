@@ -22,6 +22,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.recoded_columns import written_layout
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.tables.visible import visible_key
@@ -112,7 +113,9 @@ def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeB
 
     Raises ``UnstableHashError`` if the end of a key is unknown, ``FormatError`` for a damaged key.
     """
-    return Encoder(key_layout(state_chunk.state)).encode(decoded_keys(state_chunk, kryo))
+    layout = key_layout(state_chunk.state)
+    written = layout if kryo is None else written_layout(layout, kryo)
+    return Encoder(written).encode(decoded_keys(state_chunk, kryo))
 
 
 def decoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.Array:

@@ -20,7 +20,6 @@ the other header is as long as theirs. Then the state has no column, unless you 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,20 +28,21 @@ import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import KeyTypeError, UnstableHashError
+from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, header_of
 from savepoint_formats.metadata.stream_handles import EmptySegment, InlineStream
+from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
-from savepoint_formats.values.kinds.precise_times import as_precise, is_precise, texts_of
+from savepoint_formats.values.kinds.precise_times import is_precise, texts_of
 from savepoint_formats.values.plain_values import plain_values
 from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -122,34 +122,6 @@ def _written(key: Layout, value: Any) -> bytes:
     view = DataOutputView()
     write_value(key, value, view)
     return view.to_bytes()
-
-
-def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
-    """Keys as values of the type of the key column.
-
-    Each may be a text: a time or a number as in SQL, bytes in hexadecimal, all else as JSON.
-    Raises ``KeyTypeError`` for a key that is not of this type, or would lose digits.
-    """
-    return pa.concat_arrays([pa.array([], key_type), *(_key(key, key_type) for key in keys)])
-
-
-def _key(key: Any, key_type: pa.DataType) -> pa.Array:
-    try:
-        if is_precise(key_type):
-            return as_precise(pa.array([key]), key_type)
-        if isinstance(key, str) and pa.types.is_binary(key_type):
-            key = bytes.fromhex(key)
-        elif isinstance(key, str) and pa.types.is_nested(key_type):
-            key = json.loads(key)
-        return pa.array([key]).cast(key_type)
-    except (
-        ValueError,
-        TypeError,
-        NotImplementedError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise KeyTypeError(f"{key!r} is not a key of type {key_type}") from error
 
 
 def asked_subtasks(

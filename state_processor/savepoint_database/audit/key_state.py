@@ -21,8 +21,8 @@ from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.printable import html_printable, html_table, without_secrets
-from savepoint_formats.scan.look_up import keys_of
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
+from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.tables import KEY, KEY_GROUP
 from savepoint_formats.tables.visible import visible_key

@@ -11,7 +11,8 @@ import pyarrow as pa
 from savepoint_formats.errors import KeyTypeError
 from savepoint_formats.pass_through.divided_entries import ListedKeys, sample_hashes
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.scan.look_up import keys_of
+from savepoint_formats.program.recoded_columns import written_layout
+from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
@@ -40,7 +41,8 @@ def listed_keys(operator: Operator, keys: Sequence[Any], *, is_excluded: bool) -
     values = pa.concat_arrays(wanted)
     if error is not None and not len(values):
         raise error
-    encoded = Encoder(layout).encode(stored_key(values, stored))
+    written = layout if operator.kryo is None else written_layout(layout, operator.kryo)
+    encoded = Encoder(written).encode(stored_key(values, stored))
     return ListedKeys(encoded.unique(), is_excluded)
 
 

@@ -24,7 +24,7 @@ from savepoint_database.privacy.permutation import (
 )
 from savepoint_database.rows.row_condition import evaluated
 from savepoint_formats.errors import KeyTypeError, MaskError
-from savepoint_formats.scan.look_up import keys_of
+from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.values.kinds.precise_times import is_precise
 
 if TYPE_CHECKING:

@@ -331,7 +331,7 @@ class Snapshot:
             table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
             columns: Names of columns in the desired order; all by default.
             keys: Reads only rows of these keys, from their key groups. A key has the form of
-                ``to_pylist``: a struct is a dict.
+                ``to_pylist``, a struct is a dict, or is the text that ``savepoint key`` takes.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             flat: The name of a list or map state. A row is then an element (``list_index``, ``list_value``) or an
                 entry (``map_key``, ``map_value``), not a key.

@@ -35,13 +35,13 @@ from savepoint_formats.errors import (
 from savepoint_formats.values.kinds.precise_times import (
     Nanoseconds,
     as_precise,
-    from_texts,
     is_precise,
     mapped,
     parts,
     precise_times,
     precise_type,
     texts_of,
+    times_of_day,
     timestamps_of,
     zone_of,
 )
@@ -238,22 +238,10 @@ def _exact_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
         if is_precise(wanted):
             return as_precise(values, wanted)
         if pa.types.is_time(wanted) and pa.types.is_string(values.type):
-            return _times_of_day(values, wanted)
+            return times_of_day(values, wanted)
         return values.cast(wanted)
     except pa.ArrowInvalid as error:
         raise ValueOutOfRangeError(str(error), str(wanted), 0) from error
-
-
-def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Times such as ``01:02:03.000000004``; seconds are optional, as in Java."""
-    whole = pc.replace_substring_regex(texts, r"^(\d\d:\d\d)$", r"\1:00")
-    is_time = pc.match_substring_regex(whole, r"^\d\d:\d\d:\d\d(\.\d{1,9})?$")
-    if not pc.all(pc.fill_null(is_time, True)).as_py():
-        wrong = texts.filter(pc.fill_null(pc.invert(is_time), False))[0].as_py()
-        raise pa.ArrowInvalid(f"{wrong!r} is no time of day such as 01:02:03.000000004")
-    moments = from_texts(pc.binary_join_element_wise("1970-01-01 ", whole, ""), None)
-    counts = timestamps_of(moments, "ns")[0].view(pa.int64())
-    return counts.view(pa.time64("ns")).cast(wanted)
 
 
 def printable_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

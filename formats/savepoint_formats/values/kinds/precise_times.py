@@ -227,11 +227,29 @@ def _of_struct(values: pa.StructArray, zone: str | None) -> pa.StructArray:
     seconds, nanos = (
         values.flatten()[values.type.get_field_index(name)] for name in (SECONDS, NANOS)
     )
+    if pa.types.is_timestamp(seconds.type):
+        # Python's datetime has microseconds, which must not count as seconds.
+        seconds = seconds.cast(pa.timestamp("s", seconds.type.tz))
     is_wrong = pc.or_(pc.less(nanos, 0), pc.greater_equal(nanos, NANOS_PER_SECOND))
     is_half = pc.and_(values.is_valid(), pc.or_(seconds.is_null(), nanos.is_null()))
     if pc.any(is_wrong).as_py() or pc.any(is_half).as_py():
         raise pa.ArrowInvalid("a time whose seconds are null, or its nanoseconds none of a second")
     return _made(seconds, nanos, zone)
+
+
+def times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Texts such as ``01:02:03.000000004`` as times of day; seconds are optional, as in Java.
+
+    Raises ``pa.ArrowInvalid`` if a text is no time.
+    """
+    whole = pc.replace_substring_regex(texts, r"^(\d\d:\d\d)$", r"\1:00")
+    is_time = pc.match_substring_regex(whole, r"^\d\d:\d\d:\d\d(\.\d{1,9})?$")
+    if not pc.all(pc.fill_null(is_time, True)).as_py():
+        wrong = texts.filter(pc.fill_null(pc.invert(is_time), False))[0].as_py()
+        raise pa.ArrowInvalid(f"{wrong!r} is no time of day such as 01:02:03.000000004")
+    moments = from_texts(pc.binary_join_element_wise("1970-01-01 ", whole, ""), None)
+    counts = timestamps_of(moments, "ns")[0].view(pa.int64())
+    return counts.view(pa.time64("ns")).cast(wanted)
 
 
 def mapped(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:

@@ -15,8 +15,8 @@ from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNot
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Int, Text
-from savepoint_formats.scan.look_up import keys_of
 from savepoint_formats.scan.splits import KeyedSplit
+from savepoint_formats.scan.wanted_keys import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
