@@ -28,14 +28,19 @@ Snapshots that were not searched, backups and copies of these files still have w
 Files that a store has deleted, or keeps as older versions, were not searched.
 In bytes that nobody can decode, and in files as a whole, only plain text is found: in UTF-8, UTF-16 \
 and the forms of Flink and Kryo. Compressed, encrypted or split text is not.
-RocksDB keeps old versions of values in compressed blocks until it compacts them. The new savepoint \
-doesn't have them; the files of the old one do.
+The old savepoint keeps what it had, with old versions of values and deleted keys in its files.
 A job that runs on, or is restored from another snapshot, may have the values again.
 Sinks, topics, logs and tables of the job were not searched.
 Values derived from the erased ones, such as sums over several people, stay.
 """.strip().splitlines()
 )
 """Limits of each search of savepoints."""
+
+_VERDICTS = {
+    True: "None of the values is left",
+    False: "Values are left",
+    None: "Unknown: no value was found, but a part could not be searched",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +84,14 @@ class ErasureCertificate:
         salt: Salt of the digests of values, hexadecimal.
         values: SHA-256 of salt and value for each value.
         contains: Whether texts that only contain a value were looked for.
-        is_erased: Whether the new savepoint has none of the values.
+        is_erased: Whether the new savepoint has none of the values; None if a part of it could not
+            be searched.
         before: The places in the searched snapshots.
         after: The places that are left in the new savepoint.
         files_before: Files of the searched snapshots.
         files_after: Files of the new savepoint.
-        problems: What could not be searched.
+        problems: What could not be searched before.
+        problems_after: What could not be searched in the new savepoint.
         unknowable: What no search can tell.
     """
 
@@ -92,12 +99,13 @@ class ErasureCertificate:
     salt: str
     values: tuple[str, ...]
     contains: bool
-    is_erased: bool
+    is_erased: bool | None
     before: tuple[CertifiedPlace, ...]
     after: tuple[CertifiedPlace, ...]
     files_before: tuple[CertifiedFile, ...]
     files_after: tuple[CertifiedFile, ...]
     problems: tuple[str, ...]
+    problems_after: tuple[str, ...]
     unknowable: tuple[str, ...] = UNKNOWABLE
 
     @classmethod
@@ -105,23 +113,21 @@ class ErasureCertificate:
         """The certificate of two searches for the same values, before and after an erasure."""
         salt = secrets.token_bytes(16)
         digests = (hashlib.sha256(salt + value.encode()).hexdigest() for value in before.values)
-        problems = (
-            f"{searched.path}: {problem}"
-            for search in (before, after)
-            for searched in search.snapshots
-            for problem in searched.problems
-        )
+        problems_after = _problems(after)
+        if (before.values, before.contains) != (after.values, after.contains):
+            raise ValueError("the two searches are for different values")
         return cls(
             datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             salt.hex(),
             tuple(digests),
             before.contains,
-            not after.places,
+            False if after.places else None if problems_after else True,
             _places(before.places),
             _places(after.places),
             _files(before),
             _files(after),
-            tuple(map(without_secrets, problems)),
+            _problems(before),
+            problems_after,
         )
 
     def to_json(self) -> str:
@@ -130,7 +136,7 @@ class ErasureCertificate:
 
     def to_html(self) -> str:
         """The certificate as a page without scripts, which loads nothing."""
-        verdict = "None of the values is left" if self.is_erased else "Values are left"
+        verdict = _VERDICTS[self.is_erased]
         facts = {
             "time": self.time,
             "values": str(len(self.values)),
@@ -139,7 +145,8 @@ class ErasureCertificate:
         tables: list[tuple[str, Sequence[Any]]] = [
             ("Where the values were", self.before),
             ("Where they are in the new savepoint", self.after),
-            ("What could not be searched", _lines(self.problems)),
+            ("What could not be searched in the new savepoint", _lines(self.problems_after)),
+            ("What could not be searched before", _lines(self.problems)),
             ("What can't be known", _lines(self.unknowable)),
             ("Digests of the values", _lines((f"salt {self.salt}", *self.values))),
             ("Files before", self.files_before),
@@ -151,6 +158,14 @@ class ErasureCertificate:
 
 def _lines(texts: Sequence[str]) -> list[dict[str, str]]:
     return [{"text": text} for text in texts]
+
+
+def _problems(search: FoundValues) -> tuple[str, ...]:
+    return tuple(
+        without_secrets(f"{searched.path}: {problem}")
+        for searched in search.snapshots
+        for problem in searched.problems
+    )
 
 
 def _places(places: Sequence[FoundPlace]) -> tuple[CertifiedPlace, ...]:

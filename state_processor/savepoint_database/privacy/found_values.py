@@ -2,7 +2,8 @@
 
 All state is read and decoded. A text is compared with texts, numbers and times as they are shown;
 bytes that can't be decoded are searched for its forms, see ``text_forms``. Files are searched as
-bytes, too: they also have state that only operators can read, and old versions of values.
+bytes, too, and what is compressed in them: they also have state that only operators can read, old
+versions of values, and deleted keys.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
+from savepoint_database.privacy.file_search import FileSearch
 from savepoint_database.privacy.value_search import ValueSearch
 from savepoint_database.snapshot.retained import snapshots
 from savepoint_database.snapshot.snapshot import Snapshot, opening_of
 from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUidWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
     from savepoint_database.types.class_library import DescribedClasses
@@ -213,25 +215,23 @@ def _texts(values: Sequence[str]) -> tuple[str, ...]:
 def _searched(
     snapshot: Snapshot, values: tuple[str, ...], *, contains: bool
 ) -> tuple[SearchedSnapshot, list[FoundPlace]]:
-    search = ValueSearch(values, contains=contains)
-    places = list(_places(snapshot, search))
-    files = search.digests(snapshot)
-    for name, count in search.in_files.items():
-        places.append(FoundPlace(snapshot.path, "", "", "bytes", None, name, count))
+    search, files = ValueSearch(values, contains=contains), FileSearch(values)
+    files.in_metadata(snapshot)
+    places = []
+    for operator in snapshot.operators():
+        before, counts = search.entries, dict[tuple[str, str, str | None], int]()
+        for hit in search.in_operator(operator):
+            counts[hit] = counts.get(hit, 0) + 1
+        for (state, name, key), count in counts.items():
+            places.append(FoundPlace(snapshot.path, operator.name, state, name, key, "", count))
+        files.in_operator(operator, search.entries - before)
+    for path, count in files.counts.items():
+        places.append(FoundPlace(snapshot.path, "", "", "bytes", None, path, count))
     searched = SearchedSnapshot(
         snapshot.path,
         snapshot.metadata.checkpoint_id,
         search.entries,
-        files,
-        tuple(search.problems),
+        files.digests,
+        (*search.problems, *files.problems),
     )
     return searched, places
-
-
-def _places(snapshot: Snapshot, search: ValueSearch) -> Iterator[FoundPlace]:
-    for operator in snapshot.operators():
-        counts: dict[tuple[str, str, str | None], int] = {}
-        for hit in search.in_operator(operator):
-            counts[hit] = counts.get(hit, 0) + 1
-        for (state, name, key), count in counts.items():
-            yield FoundPlace(snapshot.path, operator.name, state, name, key, "", count)

@@ -7,11 +7,15 @@
 | units of 7 bits          | Flink's ``StringValue``: a number of 1 to 3 bytes per UTF-16 code unit  |
 | modified UTF-8           | Java's ``writeUTF`` and serialization, Kryo: surrogates in 3 bytes each |
 | ASCII with an end mark   | Kryo: the last byte has its highest bit set                             |
+| JSON, with escapes       | writers of JSON, of all characters beyond ASCII or of none              |
 """
 
 from __future__ import annotations
 
+import json
 import re
+
+_LIKE_A_NUMBER_OR_TIME = re.compile(r"[^\W\d_]{0,4}\d{4}-\d\d.*|[a-fA-FTZxX\W\d_]*")
 
 
 def text_forms(text: str) -> tuple[bytes, ...]:
@@ -27,6 +31,8 @@ def text_forms(text: str) -> tuple[bytes, ...]:
     ]
     if text.isascii() and len(text) > 1:
         forms.append(text[:-1].encode() + bytes([ord(text[-1]) | 0x80]))
+    for escapes in (True, False):
+        forms.append(json.dumps(text, ensure_ascii=escapes)[1:-1].encode("utf-8", "surrogatepass"))
     return tuple(dict.fromkeys(form for form in forms if form))
 
 
@@ -47,3 +53,9 @@ def _varint(number: int) -> bytes:
         number >>= 7
     data.append(number)
     return bytes(data)
+
+
+def is_only_text(value: str) -> bool:
+    """Whether no number, time, id, boolean or constant of an enum can be shown as this text."""
+    is_name = value.replace("$", "_").isidentifier()
+    return not is_name and not _LIKE_A_NUMBER_OR_TIME.fullmatch(value)

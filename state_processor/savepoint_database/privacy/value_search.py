@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,11 +13,9 @@ import pyarrow.compute as pc
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.privacy.field_walk import FieldWalk
 from savepoint_database.privacy.masked_entries import walked_keys, walked_values
-from savepoint_database.privacy.text_forms import forms_pattern, text_forms
+from savepoint_database.privacy.text_forms import is_only_text, text_forms
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
-from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.pass_through.divided_entries import decoded_keys
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
@@ -29,12 +26,11 @@ from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_chunk import StateChunk
@@ -46,7 +42,6 @@ if TYPE_CHECKING:
     Walk = Callable[[pa.Array, FieldWalk], object]
 
 BYTES = "bytes"
-_CHUNK_SIZE = 16 << 20
 _OPAQUE = (OBJECT_TYPE, UNDECODED_TYPE)
 
 
@@ -56,11 +51,10 @@ class ValueSearch:
     def __init__(self, values: tuple[str, ...], *, contains: bool) -> None:
         self._values = values
         self._contains = contains
-        forms = tuple(form for value in values for form in text_forms(value))
-        self._pattern, self._forms = forms_pattern(forms), forms
+        self._forms = tuple(form for value in values for form in text_forms(value))
+        self._has_others = not all(map(is_only_text, values))
         self.entries = 0
         self.problems: list[str] = []
-        self.in_files: dict[str, int] = {}
 
     def in_operator(self, operator: Operator) -> Iterator[Hit]:
         """All places in keyed and operator state; problems are noted."""
@@ -116,9 +110,7 @@ class ValueSearch:
         try:
             column = decoded(data, layout, kryo)
         except SavepointError as error:
-            note = f"values are only searched as bytes: {error}"
-            if note not in self.problems:
-                self.problems.append(note)
+            self._note(f"values are only searched as bytes: {error}")
             for row in np.flatnonzero(self._in_bytes(data)).tolist():
                 yield row, BYTES
             return
@@ -153,6 +145,10 @@ class ValueSearch:
         if values.null_count == len(values):
             return False
         if values.type in _OPAQUE:
+            if self._has_others:
+                self._note(
+                    "objects that Kryo wrote are only searched as text; describe their classes"
+                )
             data = values.filter(values.is_valid()).flatten()
             inner = data[values.type.get_field_index("bytes")]
             return bool(self._in_bytes(inner).any())
@@ -178,6 +174,10 @@ class ValueSearch:
         distinct = values if pa.types.is_nested(values.type) else values.unique()
         return any(text in self._values for text in key_texts(distinct.drop_null()))
 
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
     def _in_bytes(self, data: pa.Array) -> NDArray[np.bool_]:
         """Which values have a form of the texts in their bytes."""
         whole = data.cast(pa.large_binary())
@@ -186,35 +186,6 @@ class ValueSearch:
             matches = pc.fill_null(pc.match_substring(whole, form), fill_value=False)
             has_form |= matches.to_numpy(zero_copy_only=False)
         return has_form
-
-    def digests(self, snapshot: Snapshot) -> dict[str, str]:
-        """SHA-256 of each file by its path; matches of forms in files are counted on the way."""
-        digests: dict[str, str] = {}
-        metadata = snapshot.directory.read_metadata()
-        digests[METADATA_FILE] = self._digest(METADATA_FILE, [metadata])
-        for operator in snapshot.metadata.operators:
-            for reference in stream_references(operator):
-                file = snapshot.directory.file(reference.stream)
-                if file.data is not None or file.path in digests:
-                    continue  # state inside _metadata was searched with it
-                try:
-                    digests[file.path] = self._digest(file.path, file.chunks(_CHUNK_SIZE))
-                except SavepointError as error:
-                    self.problems.append(f"{file.path}: {error}")
-        return digests
-
-    def _digest(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> str:
-        """SHA-256 of a file; a form may begin in one buffer and end in the next."""
-        digest, count, rest = hashlib.sha256(), 0, b""
-        most = max(map(len, self._forms)) - 1
-        for buffer in buffers:
-            digest.update(buffer)
-            data = rest + bytes(buffer)
-            count += len(self._pattern.findall(data)) - len(self._pattern.findall(rest))
-            rest = data[len(data) - min(most, len(data)) :]
-        if count:
-            self.in_files[path] = count
-        return digest.hexdigest()
 
 
 def _is_number(text: str, data_type: pa.DataType) -> bool:

@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database.privacy.chosen_keys import limits_of, listed_keys, lowest_hashes
+from savepoint_database.privacy.file_search import keyed_files
 from savepoint_database.privacy.mask_plan import MaskPlan, expect_all_named
 from savepoint_database.privacy.mask_rules import MaskRules
 from savepoint_formats.errors import KeyTypeError
 from savepoint_formats.pass_through.divided_entries import SampledKeys
+from savepoint_spark.changing import needs_conversion
 from savepoint_spark.savepoint.state_changes import StateChanges
 
 if TYPE_CHECKING:
@@ -116,16 +118,22 @@ class PrivacyChanges(StateChanges):
             raise errors[0]
         return writer
 
-    def erase(self, answer: FoundValues) -> SavepointWriter:
+    def erase(self, answer: FoundValues, *, rewrite: bool = False) -> SavepointWriter:
         """Leaves out the keys that ``find`` has found, in the operators where it found them.
+
+        RocksDB's files and changelogs have old versions of values, and deleted keys. Where ``find``
+        found a value in such a file, the keyed state of the operator is written anew.
 
         Args:
             answer: The answer of ``find`` about this savepoint. From an answer about other
                 savepoints of the job, all keys are taken. Operators that are missing here have
                 nothing to erase.
+            rewrite: Writes the keyed state of all operators anew that may have old versions. Then
+                numbers, times and constants can't hide there either.
 
         Raises:
             KeyTypeError: The answer is about another job, with keys of another type.
+            SavepointError: Keyed state that must be written anew can't be read.
 
         Example:
             >>> found = savepoint.find(["ada@example.com"])
@@ -133,11 +141,16 @@ class PrivacyChanges(StateChanges):
         """
         writer = self.writer()
         keys = answer.keys("" if writer.source is None else writer.source.path)
+        files = {place.file for place in answer.places if place.file}
         for planned, change in _changes(writer):
             mine = keys.get(planned.name) or keys.get(str(planned.operator_id))
             if mine:
                 choice = listed_keys(change.operator, mine, is_excluded=True)
                 writer = writer.changed(planned.name, partial(_with_choice, choice))
+            elif needs_conversion(change.operator) and (
+                rewrite or not files.isdisjoint(keyed_files(change.operator))
+            ):
+                writer = writer.changed(planned.name, partial(replace, is_canonical=True))
         return writer
 
 

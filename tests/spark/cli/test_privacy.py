@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.commands import lines, result_of, run
@@ -99,6 +99,38 @@ def test_erased_texts_are_nowhere(spark: SparkSession, samples: Path, tmp_path: 
     assert len({place["operator"] for place in told["before"] if place["operator"]}) > 1
     assert told["files_before"] != told["files_after"]
     assert result_of("find", out, "customer-005").exit_code == 3
+
+
+def erased(savepoint: Path, out: Path, value: str, *more: str) -> tuple[int, dict[str, Any], str]:
+    """Exit code, certificate and output of an erasure."""
+    found, certificate = out.with_suffix(".found"), out.with_suffix(".json")
+    run("find", savepoint, value, "--save", found)
+    arguments: tuple[str | Path, ...] = ("--found", found, "--certificate", certificate, *more)
+    code, output = run("delete-keys", savepoint, out, *arguments)
+    return code, json.loads(certificate.read_text(encoding="utf-8")), output
+
+
+def test_old_versions_of_an_operator_without_the_key_are_erased(
+    spark: SparkSession, samples: Path, tmp_path: Path
+) -> None:
+    # No current value has it, so no key is deleted; a table of RocksDB still had an old version.
+    code, told, output = erased(
+        samples / "objects-1.20.5-rocksdb-native", tmp_path / "out", "memo 155"
+    )
+    assert (code, told["is_erased"]) == (0, True), output
+    assert told["before"]
+    assert not Savepoint.open(tmp_path / "out").find(["memo 155"]).is_found
+
+
+def test_a_number_is_erased_for_sure_only_from_operators_that_are_written_anew(
+    spark: SparkSession, samples: Path, tmp_path: Path
+) -> None:
+    windows = samples / "windows-2.2.1-rocksdb-native"
+    code, told, output = erased(windows, tmp_path / "copied", "77777777")
+    assert (code, told["is_erased"]) == (3, None)
+    assert "--rewrite" in output
+    _, told, _ = erased(windows, tmp_path / "rewritten", "77777777", "--rewrite")
+    assert not any("old versions" in problem for problem in told["problems_after"])
 
 
 def test_wrong_calls_are_told(states: Path, tmp_path: Path) -> None:

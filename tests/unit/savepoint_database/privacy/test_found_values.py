@@ -8,8 +8,9 @@ import pytest
 from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_database.privacy.certificate import ErasureCertificate
+from savepoint_database.privacy.file_search import FileSearch
 from savepoint_database.privacy.found_values import FoundValues, find, find_in
-from savepoint_database.privacy.value_search import ValueSearch
+from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import DescriptionError
 
 if TYPE_CHECKING:
@@ -133,6 +134,46 @@ def test_a_certificate_has_neither_values_nor_keys() -> None:
 
 
 def test_a_form_that_two_buffers_share_counts_once() -> None:
-    search = ValueSearch(("customer",), contains=False)
+    search = FileSearch(("customer",))
     search._digest("file", [b"..cust", b"omer..customer", b"..."])
-    assert search.in_files == {"file": 2}
+    assert search.counts == {"file": 2}
+
+
+def test_old_versions_in_compressed_blocks_are_found(samples: Path) -> None:
+    # The job gave each key a new memo; RocksDB had not compacted its tables yet.
+    sample = samples / "objects-1.20.5-rocksdb-native"
+    assert not any(b"memo 155" in file.read_bytes() for file in sample.iterdir())
+    found = find_in(Snapshot.open(sample), ["memo 155"])
+    assert {(place.operator, bool(place.file)) for place in found.places} == {("", True)}
+
+
+def test_texts_in_compressed_key_groups_are_found_in_files() -> None:
+    found = find_in(Sample("states-1.20.5-hashmap-compressed").open(), ["omer-005"])
+    assert any(place.file != "_metadata" for place in found.places if place.file)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_told"),
+    [("a person", False), ("ada@example.com", False)]
+    + [(text, True) for text in ("77777777", "2024-01-01", "12.50", "CONSTANT", "true", "0a-ff")],
+)
+def test_what_old_versions_may_hide_is_told(value: str, is_told: bool) -> None:
+    (searched,) = find_in(Sample("windows-2.2.1-rocksdb-native").open(), [value]).snapshots
+    assert any("old versions" in problem for problem in searched.problems) == is_told
+
+
+def test_no_certificate_is_sure_of_records_in_flight(cases: Path) -> None:
+    checkpoint = Snapshot.open(cases / "08-sizes-shared-by-handles" / "chk-1")
+    found = find_in(checkpoint, ["nobody@example.com"])
+    assert not found.is_found
+    certificate = ErasureCertificate.of(found, found)
+    assert certificate.is_erased is None
+    assert "Unknown" in certificate.to_html()
+    assert any("in flight" in problem for problem in certificate.problems_after)
+
+
+def test_searches_for_different_values_prove_nothing() -> None:
+    opened = Sample("currency-2.2.1-hashmap-canonical").open()
+    before, after = find_in(opened, ["a"]), find_in(opened, ["b"])
+    with pytest.raises(ValueError, match="different values"):
+        ErasureCertificate.of(before, after)

@@ -13,3 +13,10 @@ def test_forms_are_those_that_writers_write(text: str) -> None:
     assert wanted <= forms
     pattern = forms_pattern(text_forms(text))
     assert all(pattern.search(b"\xff\xff" + form + b"\xff") for form in forms)
+
+
+def test_texts_inside_of_json_are_found() -> None:
+    assert {b'"Zoe"'.replace(b'"', b'\\"'), b"Zo\\u00eb"} <= {
+        *text_forms('"Zoe"'),
+        *text_forms("Zoë"),
+    }

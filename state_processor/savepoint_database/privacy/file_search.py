@@ -1,0 +1,139 @@
+"""Texts looked for in all bytes of a snapshot's files, old versions and deleted keys included."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from savepoint_database.privacy.hidden_contents import (
+    CHUNK_SIZE,
+    framed_contents,
+    table_versions,
+)
+from savepoint_database.privacy.text_forms import forms_pattern, is_only_text, text_forms
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.locations.file_io import METADATA_FILE
+from savepoint_formats.locations.state_file import StateFile
+from savepoint_formats.metadata.keyed_handles import ChangelogHandle
+from savepoint_formats.metadata.references import stream_references
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+
+_SST_SUFFIX = ".sst"
+_REWRITE = "; delete-keys --rewrite writes the operator without them"
+
+
+class FileSearch:
+    """A search for texts in files; notes what could hide a value from it."""
+
+    def __init__(self, values: tuple[str, ...]) -> None:
+        self._forms = tuple(form for value in values for form in text_forms(value))
+        self._pattern = forms_pattern(self._forms)
+        self._others = tuple(value for value in values if not is_only_text(value))
+        self.counts: dict[str, int] = {}
+        """Matches by file."""
+        self.digests: dict[str, str] = {}
+        """SHA-256 by file."""
+        self.problems: list[str] = []
+
+    def in_metadata(self, snapshot: Snapshot) -> None:
+        """Searches ``_metadata``, which may have state of operators."""
+        data = snapshot.directory.read_metadata()
+        self._digest(METADATA_FILE, [data])
+        self._in_frames(StateFile(METADATA_FILE, data), METADATA_FILE)
+
+    def in_operator(self, operator: Operator, living: int) -> None:
+        """Searches the files of an operator with this number of current entries of keyed state."""
+        versions = 0
+        for reference in stream_references(operator.record):
+            file = operator.directory.file(reference.stream)
+            try:
+                versions += self._in_file(file, is_table=reference.role.endswith(_SST_SUFFIX))
+            except SavepointError as error:
+                self.problems.append(f"{file.path}: {error}")
+        hidden = list(self._hidden(operator, versions > living))
+        self.problems += [f"operator {operator.name}: {problem}" for problem in hidden]
+
+    def _in_file(self, file: StateFile, *, is_table: bool) -> int:
+        """Searches a file once; returns the number of entries of a table of RocksDB."""
+        path, is_inline = _path_of(file), file.data is not None
+        if not is_inline:
+            if path in self.digests:
+                return 0
+            self._digest(path, file.chunks(CHUNK_SIZE))
+        if is_table:
+            return self._in_table(file, path)
+        if not is_inline:
+            self._in_frames(file, path)
+        return 0
+
+    def _hidden(self, operator: Operator, has_old_versions: bool) -> Iterator[str]:
+        """What the operator's files may hide from a search for texts."""
+        handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
+        has_changes = any(isinstance(it, ChangelogHandle) and it.changes for it in handles)
+        if self._others and (has_old_versions or has_changes):
+            where = "its changelog" if has_changes else "tables of RocksDB"
+            yield f"old versions and deleted keys in {where} are only searched as text{_REWRITE}"
+        if self._others:
+            for state in operator.catalog.states:
+                if state.kind.is_raw:
+                    yield f"its {state.kind} state is only searched as text"
+        if any(it.input_channels or it.output_channels for it in operator.record.subtasks):
+            yield (
+                "records in flight are only searched as bytes, and two buffers may share a value;"
+                " take a savepoint, or drain the job"
+            )
+
+    def _digest(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> None:
+        """Searches a file; a form may begin in one buffer and end in the next."""
+        digest = hashlib.sha256()
+
+        def digested() -> Iterator[bytes | pa.Buffer]:
+            for buffer in buffers:
+                digest.update(buffer)
+                yield buffer
+
+        self._count(path, digested())
+        self.digests[path] = digest.hexdigest()
+
+    def _in_frames(self, file: StateFile, path: str) -> None:
+        self._count(path, framed_contents(file))
+
+    def _in_table(self, file: StateFile, path: str) -> int:
+        """Searches a table of RocksDB; returns its number of entries."""
+        count = 0
+
+        def contents() -> Iterator[bytes]:
+            nonlocal count
+            for versions, data in table_versions(file):
+                count += versions
+                yield data
+
+        self._count(path, contents())
+        return count
+
+    def _count(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> None:
+        count, rest = 0, b""
+        most = max(map(len, self._forms)) - 1
+        for buffer in buffers:
+            data = rest + bytes(buffer)
+            count += len(self._pattern.findall(data)) - len(self._pattern.findall(rest))
+            rest = data[len(data) - min(most, len(data)) :]
+        if count:
+            self.counts[path] = self.counts.get(path, 0) + count
+
+
+def keyed_files(operator: Operator) -> frozenset[str]:
+    """Files with keyed state of an operator, by the paths that a search names."""
+    keyed = (it.stream for it in stream_references(operator.record) if it.is_keyed)
+    return frozenset(_path_of(operator.directory.file(stream)) for stream in keyed)
+
+
+def _path_of(file: StateFile) -> str:
+    return file.path if file.data is None else METADATA_FILE

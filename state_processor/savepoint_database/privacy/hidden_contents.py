@@ -1,0 +1,108 @@
+"""Contents of files that a search of their bytes does not see.
+
+| file               | why it is hidden                                                             |
+|--------------------|------------------------------------------------------------------------------|
+| table of RocksDB   | blocks are compressed, and a key lacks the bytes that it shares with the key |
+|                    | before it                                                                    |
+| any other file     | snappy's framed streams: compressed key groups, changelogs, operator state   |
+
+Old versions of values and deleted keys are among the contents: RocksDB keeps them until it compacts
+its tables, and a changelog until the state is materialized.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.bytes.snappy import IDENTIFIER, decompress
+from savepoint_formats.errors import FormatError
+from savepoint_formats.state_files.rocksdb import version_kernel
+from savepoint_formats.state_files.rocksdb.sst import Sst
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
+from savepoint_formats.state_files.rocksdb.sst_kernel import OK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.locations.state_file import StateFile
+    from savepoint_formats.state_files.rocksdb.sst import BlockIndex
+
+CHUNK_SIZE = 16 << 20
+"""Bytes of a file that are searched at once."""
+
+_BLOCKS_SIZE = 4 << 20
+_FRAME_HEAD = 4
+_DATA_FRAMES = (0, 1)
+
+
+def table_versions(file: StateFile) -> Iterator[tuple[int, bytes]]:
+    """Number of entries of some blocks, and key, trailer and value of each.
+
+    Ranges of deleted keys come first. Raises ``FormatError`` for damage, ``RocksDbError`` for a
+    feature that is not read here.
+    """
+    sst = Sst.open(file, file.length())
+    for deletion in sst.range_deletions:
+        yield 1, deletion.start + b"\0" + deletion.end
+    index = sst.read_index()
+    for first, last in _slices(index):
+        blocks = Blocks.of(sst.read_blocks(index, first, last))
+        place = blocks.data.ctypes.data, blocks.borders.ctypes.data, last - first
+        status, number, size = version_kernel.list_versions(
+            version_kernel.DataBlocks(*place, 0, len(blocks.data))
+        )
+        if status != OK:
+            raise blocks.stored.error(number, "a damaged block")
+        target = np.empty(size, np.uint8)
+        version_kernel.list_versions(
+            version_kernel.DataBlocks(*place, target.ctypes.data, len(blocks.data))
+        )
+        yield number, target.tobytes()
+
+
+def _slices(index: BlockIndex) -> Iterator[tuple[int, int]]:
+    """Neighbouring blocks of about ``_BLOCKS_SIZE`` bytes."""
+    numbers = np.cumsum(index.sizes) // _BLOCKS_SIZE
+    borders = np.flatnonzero(np.diff(numbers, prepend=-1, append=-1))
+    yield from zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
+
+
+def framed_contents(file: StateFile) -> Iterator[bytes]:
+    """Content of each run of snappy's frames in a file, about ``CHUNK_SIZE`` bytes at a time.
+
+    Bytes that begin like a stream and can't be decompressed are no stream.
+    """
+    for start in _identifiers(file):
+        position = start + len(IDENTIFIER)
+        while (frames := _frames(file, position)) is not None:
+            try:
+                yield decompress(frames, file.path, position)
+            except FormatError:
+                break
+            position += len(frames)
+
+
+def _identifiers(file: StateFile) -> Iterator[int]:
+    overlap = len(IDENTIFIER) - 1
+    for start in count(0, CHUNK_SIZE):
+        data = file.read(start, start + CHUNK_SIZE + overlap)
+        if not data:
+            return
+        found = data.find(IDENTIFIER)
+        while found >= 0:
+            yield start + found
+            found = data.find(IDENTIFIER, found + 1)
+
+
+def _frames(file: StateFile, start: int) -> bytes | None:
+    """Whole frames with data from ``start`` on; None if none begins there."""
+    data, end = file.read(start, start + CHUNK_SIZE), 0
+    while end + _FRAME_HEAD <= len(data) and data[end] in _DATA_FRAMES:
+        size = _FRAME_HEAD + int.from_bytes(data[end + 1 : end + _FRAME_HEAD], "little")
+        if end + size > len(data):
+            break
+        end += size
+    return data[:end] or None

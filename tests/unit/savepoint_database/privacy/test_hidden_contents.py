@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from cramjam import snappy
+from rocksdict import DBCompressionType, Rdict
+from support.rocksdb_databases import Files, make, table_options
+
+from savepoint_database.privacy.hidden_contents import framed_contents, table_versions
+from savepoint_formats.bytes.snappy import IDENTIFIER
+from savepoint_formats.errors import FormatError
+from savepoint_formats.locations.state_file import StateFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("both_ways")
+
+COMPRESSIONS = [
+    DBCompressionType.none(),
+    DBCompressionType.snappy(),
+    DBCompressionType.lz4(),
+    DBCompressionType.zstd(),
+]
+
+
+def put_many(number: int) -> Callable[[Rdict], None]:
+    def write(state: Rdict) -> None:
+        for key in range(60):
+            state[b"\0customer-%03d" % key] = b"version %d of %d " % (number, key) + bytes(90)
+
+    return write
+
+
+def delete_some(state: Rdict) -> None:
+    for key in range(0, 60, 3):
+        del state[b"\0customer-%03d" % key]
+
+
+def opened(files: Files) -> list[StateFile]:
+    return [files.directory.file(file.stream) for file in files.handle.shared]
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS, ids=str)
+def test_each_version_and_each_deletion_has_its_whole_key(
+    compression: DBCompressionType, tmp_path: Path
+) -> None:
+    options = table_options(compression_type=compression, table={"block_size": 1000})
+    files = make(tmp_path, put_many(1), put_many(2), delete_some, options=options)
+    counts, contents = [], b""
+    for file in opened(files):
+        versions = list(table_versions(file))
+        counts.append(sum(count for count, _ in versions))
+        contents += b"".join(data for _, data in versions)
+    assert counts == [60, 60, 20]
+    for key in range(60):
+        deletions = key % 3 == 0
+        assert contents.count(b"customer-%03d" % key) == 2 + deletions
+        for number in (1, 2):
+            assert contents.count(b"version %d of %d " % (number, key)) == 1
+
+
+def test_a_damaged_block_is_an_error(tmp_path: Path) -> None:
+    file = opened(make(tmp_path, put_many(1)))[0]
+    data = bytearray(file.read())
+    data[100] ^= 1
+    with pytest.raises(FormatError):
+        list(table_versions(StateFile("000001.sst", bytes(data))))
+
+
+def framed(*parts: bytes) -> bytes:
+    return b"".join(bytes(snappy.compress(part)) for part in parts)
+
+
+def test_streams_of_frames_are_found_wherever_they_begin() -> None:
+    text = bytes(random.Random(1).randbytes(100_000)) + b"ada@example.com"
+    data = b"head" + framed(text) + framed(b"second") + b"tail"
+    assert list(framed_contents(StateFile("file", data))) == [text, b"second"]
+
+
+def test_bytes_that_only_begin_like_a_stream_are_none() -> None:
+    data = b"head" + IDENTIFIER + b"\0\x05\0\0wrong" + IDENTIFIER
+    assert list(framed_contents(StateFile("file", data))) == []
