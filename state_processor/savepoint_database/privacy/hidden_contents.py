@@ -91,10 +91,10 @@ def _identifiers(file: StateFile) -> Iterator[int]:
         data = file.read(start, start + CHUNK_SIZE + overlap)
         if not data:
             return
-        found = data.find(IDENTIFIER)
-        while found >= 0:
-            yield start + found
-            found = data.find(IDENTIFIER, found + 1)
+        position = data.find(IDENTIFIER)
+        while position >= 0:
+            yield start + position
+            position = data.find(IDENTIFIER, position + 1)
 
 
 def _frames(file: StateFile, start: int) -> bytes | None:
