@@ -171,7 +171,8 @@ class _Printed:
 async def _printed(arguments: Sequence[str], seconds: float) -> _Printed:
     """Runs a command, and ends it after ``seconds`` or ``_MOST_BYTES``."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _RUN, *arguments),
+        # Without -P, modules of the current directory, which may be a stranger's, come first.
+        *(sys.executable, "-P", "-c", _RUN, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.extras import imported, too_old
 from savepoint_spark.session.java_process import folder_settings, leave_folder_to_java, start_java
 from savepoint_spark.session.java_runtime import archive_options, ensure_java
-from savepoint_spark.workers.start import forked_workers
+from savepoint_spark.workers.start import forked_workers, safe_imports
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Absolute, because Spark puts an archive on the path by a relative name.
 _LOGGING = Path(__file__).absolute().with_name("log4j2.properties")
 _LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+
+# The default on a Mac has the current directory, and Spark looks for Hadoop's library by its name.
+_LIBRARIES_OPTION = "-Djava.library.path=/Library/Java/Extensions:/usr/lib/java"
 
 # More tasks than any cluster runs.
 _NUMBERS = 1 << 20
@@ -96,10 +99,12 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     }
     if active_session() is not None:
         return _session(asked)
-    with forked_workers(master):
+    with safe_imports(), forked_workers(master):
         # On a cluster, workers have folders of their own.
         folder = folder_settings(is_alone=master.startswith("local"))
-        options = (_LOGGING_OPTION, archive_options(java), folder["spark.driver.extraJavaOptions"])
+        of_mac = (_LIBRARIES_OPTION,) if sys.platform == "darwin" else ()
+        own = folder["spark.driver.extraJavaOptions"]
+        options = (_LOGGING_OPTION, archive_options(java), own, *of_mac)
         ours = {
             **_DEFAULTS,
             **folder,

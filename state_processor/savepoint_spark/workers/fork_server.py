@@ -142,8 +142,9 @@ def _is_as_begun(variables: dict[bytes, bytes]) -> bool:
 
 
 def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
+    first = 0 if sys.flags.safe_path else 1
     own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    installed = [place for place in sys.path[1:] if place not in own]
+    installed = [place for place in sys.path[first:] if place not in own]
     os.environb.clear()
     os.environb.update(variables)
     time.tzset()
@@ -151,7 +152,7 @@ def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
     tempfile.tempdir = None
     os.chdir(folder)
     asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = [os.getcwd(), *filter(None, asked), *installed]
+    sys.path[:] = [*[os.getcwd()][:first], *filter(None, asked), *installed]
 
 
 if __name__ == "__main__":

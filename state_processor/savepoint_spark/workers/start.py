@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _DAEMON = Path(__file__).with_name("daemon.py")
 _SOCKET = "socket"
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 _PYTHON = """\
 #!/bin/sh
@@ -44,6 +45,23 @@ class _Running:
         """Lets the fork server load machine code: a connection without a request."""
         with suppress(OSError), socket.socket(socket.AF_UNIX) as server:
             server.connect(str(Path(cls.python).with_name(_SOCKET)))
+
+
+@contextmanager
+def safe_imports() -> Iterator[None]:
+    """Keeps processes that start in this context from importing from the current directory.
+
+    Spark starts its workers by ``python -m``, which puts that directory first, and it may be a
+    stranger's. A program that imports from there itself has workers that do so too.
+    """
+    usual = os.environ.get(_SAFE_PATH)
+    if os.getcwd() not in map(os.path.abspath, sys.path):
+        os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if usual is None:
+            os.environ.pop(_SAFE_PATH, None)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
+from support.planted_modules import planted, ran
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,9 +25,11 @@ PROGRAM = Path(sys.executable).with_name("savepoint")
 Asked = tuple[str, dict[str, Any]]
 
 
-def _answers(arguments: Sequence[str], *asked: Asked) -> list[Any]:
-    """The structured content of each answer, or the text of an error."""
-    parameters = StdioServerParameters(command=str(PROGRAM), args=["mcp", *arguments])
+def _answers(arguments: Sequence[str], *asked: Asked, folder: Path | None = None) -> list[Any]:
+    """The structured content of each answer, or the text of an error; asked in a folder."""
+    parameters = StdioServerParameters(
+        command=str(PROGRAM), args=["mcp", *arguments], cwd=folder and str(folder)
+    )
 
     async def ask() -> list[Any]:
         async with Client(stdio_client(parameters)) as client:
@@ -156,3 +159,10 @@ def test_a_path_without_a_savepoint_is_an_error_before_any_question(tmp_path: Pa
     )
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == f"Error: {tmp_path / 'nothing'} does not exist\n"
+
+
+def test_a_question_runs_no_module_of_the_current_directory(samples: Path, tmp_path: Path) -> None:
+    folder = planted(tmp_path / "stranger", samples / CURRENCY)
+    (told,) = _answers([str(folder)], ("savepoints", {}), folder=folder)
+    assert ran(folder) == {}
+    assert told == {"result": ["stranger"]}
