@@ -32,6 +32,13 @@ _WIDTH, _ROW = 11.0, 0.3
 
 def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
     """Titles and SVGs of the plots that have data; ``MissingPackageError`` without Matplotlib."""
+    # Matplotlib reads a file "matplotlibrc" of the current directory, which may be a stranger's: it
+    # can start LaTeX.
+    with imported("matplotlib.style").context("default"):
+        return _plots(report)
+
+
+def _plots(report: SavepointStatistics) -> list[tuple[str, str]]:
     states = [(f"{state.operator}.{state.state}", state.size) for state in report.states]
     charts = [
         ("Bytes by operator", _operators(report)),

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 # Tables of rows per Parquet file of Delta, and per commit of data to Iceberg, which holds them in memory.
 _TABLES_PER_DELTA_FILE = 16
 _TABLES_PER_APPEND = 4
+
+_ICEBERG_FILE = ".pyiceberg.yaml"
 
 # Without a limit, DuckDB keeps written blocks in memory until 80 % of it are full.
 _DUCKDB_MEMORY = "512MB"
@@ -239,6 +242,20 @@ def _remove_delta_files(location: Location, names: list[str]) -> None:
             os.rmdir(location.path)
 
 
+def _expect_own_configuration() -> None:
+    """Raises ``TableFileError`` if pyiceberg would obey a file of the current directory.
+
+    Such a file may be a stranger's; it names classes to import, and hosts that get credentials.
+    """
+    own = [os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~")]
+    found = Path(_ICEBERG_FILE).is_file()
+    if found and not any(Path(folder, _ICEBERG_FILE).is_file() for folder in own if folder):
+        raise TableFileError(
+            f"{_ICEBERG_FILE} of the current directory would choose the catalog: if it is yours, set"
+            f" PYICEBERG_HOME to {os.getcwd()}"
+        )
+
+
 def write_iceberg(table: NewTable, rows: Tables) -> int:
     """Writes ``catalog.namespace.table``, a catalog of pyiceberg's configuration. Returns the size of its files."""
     catalog_name, _, identifier = table.place.partition(".")
@@ -247,6 +264,7 @@ def write_iceberg(table: NewTable, rows: Tables) -> int:
             f"{table.place!r} is not a table of Iceberg, expected a catalog, a namespace and a table:"
             " prod.flink.totals"
         )
+    _expect_own_configuration()
     catalog = imported("pyiceberg.catalog").load_catalog(catalog_name)
     schema = pa.schema(
         [
