@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.flink_restore import LATEST, RELEASES, FlinkRestore, Operator, TimeWindows
+from support.sample_rows import tables_of
 
 from state_processor import (
     ContinuousEventTimeTrigger,
@@ -332,6 +333,27 @@ def test_windows_of_flink_go_on_here(
         result = ran(spark, case, SECOND, END, savepoint.operator(case.uid))
         trace = both(traced(first.trace(case.uid)), lines_of(result))
         assert trace == traced(expected.trace(case.uid)), case
+
+
+def test_rows_beyond_the_watermark_fire_nothing_and_become_state(
+    spark: SparkSession, flink_restore: FlinkRestore, tmp_path: Path
+) -> None:
+    cases = CASES[1:8:3]
+    # All rows come, but the watermark stops.
+    events = [event for event in EVENTS if len(event) > 1 or event[0] <= WATERMARK]
+    begun = [case.in_flink(events) for case in cases]
+    theirs = flink_restore(None, *begun, parallelism=1, resave=tmp_path)
+    writer = Savepoint.create(spark, parallelism=1)
+    for case in cases:
+        result = ran(spark, case, EVENTS, WATERMARK)
+        assert lines_of(result) == traced(theirs.trace(case.uid)), case
+        writer = writer.with_operator(case.uid, result.state)
+    writer.write(str(tmp_path / "ours"))
+    uids = [case.uid for case in cases]
+    expected = tables_of(theirs.savepoint or "", uids)
+    ours = tables_of(str(tmp_path / "ours"), uids)
+    assert all(expected[f"{uid}.window_state"] for uid in uids)
+    assert {name: expected[name] for name in ours} == ours
 
 
 def test_a_continuous_trigger_fires_as_often_as_its_window_has_intervals(

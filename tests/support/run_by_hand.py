@@ -16,6 +16,7 @@ from savepoint_formats.metadata import InlineStream, OperatorState, SubtaskState
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
+from savepoint_functions.functions.backends.timers import EVENT_TIME, timer_states
 from savepoint_functions.functions.function_task import FunctionTask, registered
 from savepoint_functions.functions.initial_state import InitialState
 from savepoint_functions.functions.outputs import Outputs
@@ -49,6 +50,7 @@ def left_by(
     folder: Path,
     initial: Operator | None = None,
     tasks: int = 3,
+    watermark: int | None = None,
 ) -> Operator:
     """The operator that a function leaves.
 
@@ -59,6 +61,7 @@ def left_by(
         folder: Where the savepoint would be.
         initial: The operator with whose state it begins.
         tasks: The number of tasks that have rows.
+        watermark: The event time in ms that the rows have reached; None fires no timers.
     """
     key = KEYS.snapshot
     names = tuple(rows[0]) if rows else ("key",)
@@ -74,8 +77,12 @@ def left_by(
     if initial is not None:
         kept = InitialState.of(initial, key, states)
         states = kept.states
-        told = kept.task(borders, state_ids(states), {})
-    task = FunctionTask(function, types, options, keeps_state=True, initial=told)
+        timers = timer_states(function.fired_timers)[EVENT_TIME]
+        reached = {} if watermark is None else {timers: watermark}
+        told = kept.task(borders, state_ids(states), reached)
+    task = FunctionTask(
+        function, types, options, keeps_state=True, initial=told, watermark=watermark
+    )
     state = StateEncoding.of(task, states, Key(("key",), key), state_ids(states), MAX_PARALLELISM)
     table = ResultTable(task, state, Outputs.dropped())
     marks = [order_of(split.start) for split in told.splits] if told else []

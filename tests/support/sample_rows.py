@@ -16,7 +16,7 @@ from savepoint_database.types.records import Record
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from savepoint_formats.scan.scan import TableScan
 
@@ -145,6 +145,21 @@ def _told_scalar(value: Any, data_type: pa.DataType) -> Any:
 def in_order(rows: Iterable[dict[str, Any]]) -> Rows:
     """The rows in an order that does not depend on how they were read; structs are dicts."""
     return sorted(map(_with_dicts, rows), key=lambda row: json.dumps(row, sort_keys=True))
+
+
+def tables_of(path: str, uids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of all tables of a savepoint, in an order of their own."""
+    savepoint = Savepoint.open(path, uids=uids)
+    return {table.table: _rows_of(savepoint, table.table) for table in savepoint.tables()}
+
+
+def _rows_of(savepoint: Savepoint, table: str) -> list[dict[str, Any]]:
+    rows = [row for batch in savepoint.scan(table).batches() for row in batch.to_pylist()]
+    for row in rows:
+        # Flink keeps merged windows in a hash map.
+        if pairs := row.get("merging-window-set"):
+            pairs.sort(key=repr)
+    return sorted(rows, key=repr)
 
 
 def _with_dicts(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from savepoint_database.types.python_values import OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_functions.functions.backends import state_backend
-from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
 from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.initial_keys import InitialKeys
@@ -147,6 +147,7 @@ class KeyLoop:
             task.out_of_orderness_ms is not None and task.last_watermark is not None
         )
         self._timers = task.function._make_timer_service(backend, flows=self._fires_between)
+        self._timers.last_watermark = task.last_watermark
         self.side_outputs = SideOutputs(task.function)
         if task.broadcast is None:
             self._context = KeyedContext(self._timers, self.side_outputs)
@@ -211,8 +212,6 @@ class KeyLoop:
         if contents is not None:
             self.backend.restore_current_key(contents)
         self._timers.begun(is_restored=contents is not None)
-        if self._fires_between:
-            self._timers.set_watermark(MIN_WATERMARK)
 
     def _end(self) -> None:
         watermark = self._task.last_watermark

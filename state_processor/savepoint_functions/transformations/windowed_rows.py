@@ -119,6 +119,8 @@ class WindowedRows:
     def bounded_out_of_orderness(self, out_of_orderness_ms: int) -> Self:
         """Puts the watermark this many ms, and 1 ms more, behind the timestamp of each row.
 
+        The watermark of ``run`` is the greatest that it reaches.
+
         Raises:
             ValueError: It is negative.
 
@@ -301,7 +303,9 @@ class WindowFunctionRows:
         watermark: int | None = None,
         max_parallelism: int | None = None,
     ) -> FunctionResult:
-        """The rows that windows give up to a watermark, and the remaining windows.
+        """The rows that windows give up to a watermark, and the remaining windows as state.
+
+        Without a watermark no window ends, so all of them remain.
 
         Arguments and errors are those of ``KeyedRowsTransformation.run``.
 
@@ -318,7 +322,7 @@ class WindowFunctionRows:
         )
 
     def transform(self, *, initial: Operator | None = None) -> FunctionStateTransformation:
-        """The windows as state of an operator; rows of fired windows are dropped.
+        """The windows as state of an operator. None ends; rows that elements fire are dropped.
 
         Arguments and errors are those of ``KeyedRowsTransformation.transform``.
 

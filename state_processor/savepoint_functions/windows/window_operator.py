@@ -9,8 +9,9 @@ timers, so Flink can continue with its state.
 | ``merging-window-set`` | void      | of windows that merge: pairs of a window and that of its state |
 | ``window-timers``      | window    | timers of the trigger, and one that removes the window       |
 
-Before a row comes, timers up to its watermark fire. So windows of a key fire as in a
-stream, and rows may be late.
+Before a row comes, timers up to its watermark fire, but only up to the watermark of the run. So
+windows of a key fire as in a stream, and rows may be late. Without a watermark of the run, nothing
+fires, and no row is late.
 
 Flink: ``WindowOperator``, ``EvictingWindowOperator``.
 """
@@ -190,7 +191,7 @@ class WindowOperator(KeyedProcessFunction):
         self._context.timers = self._timers = context.timer_service
 
     def _advance(self, watermark: int) -> None:
-        """Fires timers that a watermark reaches, if it is a new one for the key.
+        """Fires timers that a row's watermark reaches, if it is a new one for the key.
 
         As in Flink, a timer that is due when it is registered waits for the next watermark.
         """
@@ -203,8 +204,11 @@ class WindowOperator(KeyedProcessFunction):
                     " in which they have arrived"
                 )
             self._reached = of_key
-            self._timers.set_watermark(watermark)
-            for domain, timer in self._timers.due(watermark=watermark):
+            last = self._timers.last_watermark
+            if last is None:
+                return
+            self._timers.set_watermark(min(watermark, last))
+            for domain, timer in self._timers.due(watermark=min(watermark, last)):
                 self._fire(domain, timer)
 
     def _fire(self, domain: str | None, timer: int) -> None:

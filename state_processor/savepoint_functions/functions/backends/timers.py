@@ -68,6 +68,8 @@ class TimerService:
     Event time ``flows`` if timers fire between rows: it advances from timer to timer, as in Flink
     if rows of other keys come all the time. ``timers`` maps time domains to timers; by default to
     those of process functions.
+
+    ``last_watermark`` is the greatest event time in ms that rows may bring; None if no timer fires.
     """
 
     EVENT: Final = _STATES[EVENT_TIME]
@@ -91,6 +93,7 @@ class TimerService:
         self._repeats = 0
         self._watermark = MIN_WATERMARK
         self.is_used = False
+        self.last_watermark: int | None = MAX_WATERMARK
 
     def current_watermark(self) -> int:
         """The event time in ms that has been reached.
@@ -143,6 +146,7 @@ class TimerService:
     def begun(self, *, is_restored: bool = False) -> None:
         """Takes notice that another key is current; restored ones may have timers already."""
         self.is_used = self.is_used or is_restored
+        self._watermark = MIN_WATERMARK
         self._heaps.clear()
 
     def set_watermark(self, watermark: int) -> None:

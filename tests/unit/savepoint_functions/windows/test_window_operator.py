@@ -149,19 +149,22 @@ def test_two_runs_fire_and_leave_what_one_does(
 ) -> None:
     folder, rows = tmp_path_factory.getbasetemp(), rows_of(given_rows)
     first, second = rows[:cut], rows[cut:]
+    reached = rows[-1]["watermark"]
     at_once, of_one = CASES[case]()
-    whole = left_by(at_once, rows, way, folder)
+    whole = left_by(at_once, rows, way, folder, watermark=reached)
     begun, of_first = CASES[case]()
-    before = left_by(begun, first, ExecutionOptions(), folder)
+    before = left_by(
+        begun, first, ExecutionOptions(), folder, watermark=rows[len(first) - 1]["watermark"]
+    )
     gone_on, of_second = CASES[case]()
-    after = left_by(gone_on, second, way, folder, before)
+    after = left_by(gone_on, second, way, folder, before, watermark=reached)
     assert by_key(of_first.calls + of_second.calls) == by_key(of_one.calls)
     assert without_targets(entries_of(after)) == without_targets(entries_of(whole))
 
 
 def by_key(calls: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
-    """The calls of each key, in their order."""
-    return {key: [call for call in calls if call[0] == key] for key, *_ in calls}
+    """The windows and elements of the calls of each key, in their order."""
+    return {key: [call[1::2] for call in calls if call[0] == key] for key, *_ in calls}
 
 
 def without_targets(entries: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -178,7 +181,7 @@ def test_a_late_row_fires_its_window_again_until_that_is_gone(tmp_path: Any) -> 
     function, recorded = windows(TumblingWindows(10), ALL, allowed_lateness_ms=5)
     times = [(1, -1), (2, 9), (3, 13), (4, 14), (11, 14)]
     rows = [{"key": 1, "at": at, "watermark": watermark, "number": at} for at, watermark in times]
-    left_by(function, rows, ExecutionOptions(), tmp_path)
+    left_by(function, rows, ExecutionOptions(), tmp_path, watermark=14)
     assert recorded.calls == [
         (1, WINDOW, 9, [1]),
         (1, WINDOW, 9, [1, 2]),
@@ -190,8 +193,29 @@ def test_sessions_that_a_row_joins_become_one(tmp_path: Any) -> None:
     function, recorded = windows(SessionWindows(5), SUM)
     times = [(0, -1), (9, -1), (4, -1), (30, 20)]
     rows = [{"key": 1, "at": at, "watermark": watermark, "number": 1} for at, watermark in times]
-    left_by(function, rows, ExecutionOptions(), tmp_path)
+    left_by(function, rows, ExecutionOptions(), tmp_path, watermark=20)
     assert recorded.calls == [(1, TimeWindow(0, 14), 20, [3])]
+
+
+def test_windows_fire_up_to_the_watermark_of_the_run_whatever_rows_bring(tmp_path: Any) -> None:
+    for reached, expected in ((None, 0), (8, 0), (9, 1), (18, 1), (19, 2), (2**63 - 1, 10)):
+        function, recorded = windows(TumblingWindows(10), ALL)
+        rows = [{"key": 1, "at": at, "watermark": at - 1, "number": at} for at in range(100)]
+        left = left_by(function, rows, ExecutionOptions(), tmp_path, watermark=reached)
+        assert [elements[0] for *_, elements in recorded.calls] == [*range(0, expected * 10, 10)]
+        stored = [entry for entry in entries_of(left) if entry[0] == "window-contents"]
+        assert len(stored) == 10 - expected
+
+
+def test_the_watermark_of_a_key_is_not_that_of_the_key_before(tmp_path: Any) -> None:
+    function, _ = windows(TumblingWindows(10), ALL)
+    rows = [{"key": key, "at": 3, "watermark": 2, "number": 1} for key in range(8)]
+    before = left_by(function, rows, ExecutionOptions(), tmp_path, tasks=1)
+    function, recorded = windows(TumblingWindows(10), ALL)
+    rows = [{"key": 1, "at": 95, "watermark": 94, "number": 1}]
+    left_by(function, rows, ExecutionOptions(), tmp_path, before, tasks=1, watermark=94)
+    others = {watermark for key, _, watermark, _ in recorded.calls if key != 1}
+    assert (len(recorded.calls), others) == (8, {9})
 
 
 def fired_at_the_end(assigner: WindowAssigner, trigger: Trigger, folder: Any) -> int:
@@ -201,7 +225,7 @@ def fired_at_the_end(assigner: WindowAssigner, trigger: Trigger, folder: Any) ->
         {"key": 1, "at": at, "watermark": watermark, "number": 1}
         for at, watermark in ((0, -1), (30_000, 2**63 - 1))
     ]
-    left_by(function, rows, ExecutionOptions(), folder)
+    left_by(function, rows, ExecutionOptions(), folder, watermark=2**63 - 1)
     return len(recorded.calls)
 
 
