@@ -38,7 +38,7 @@ from savepoint_formats.tables.tables import KEY
 from savepoint_formats.values.undecoded import remarks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -126,6 +126,21 @@ def stream_of(split: Split) -> StreamHandle:
             return split.stream
         case OperatorStateSplit() | RawOperatorSplit():
             return split.handle.stream
+
+
+def bytes_of_splits(splits: Iterable[Split]) -> int:
+    """Bytes of the files that are read, as ``_metadata`` counts them; no file is opened."""
+    total, measured, sizes = 0, None, np.empty(0, np.int64)
+    for split in splits:
+        if not isinstance(split, KeyedSplit | RawKeyedSplit):
+            total += max(stream_of(split).size, 0)
+            continue
+        if split.handle is not measured:
+            measured, sizes = split.handle, key_group_sizes(split.handle)
+        groups, first = split.key_groups, split.handle.key_groups.start
+        size = int(sizes[groups.start - first : groups.end - first + 1].sum())
+        total += size // split.group_split.count if isinstance(split, KeyedSplit) else size
+    return total
 
 
 HEAP_REASON = "in heap files the bytes of an entry may be followed by those of others"

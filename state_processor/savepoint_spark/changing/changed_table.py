@@ -19,6 +19,7 @@ from savepoint_database.types.spark_values import SPARK, from_spark, leaves
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
+from savepoint_formats.scan.splits import bytes_of_splits
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 from savepoint_spark.changing.header_changes import RenamedElements
@@ -70,7 +71,8 @@ class TableRows:
     def to_dataframe(self, spark: SparkSession) -> DataFrame:
         """The rows; a task raises ``SchemaChangeError`` for a value that Spark would alter."""
         columns = spark_schema(self.scan.schema, self.nanoseconds)
-        return rows_of_tasks(spark, self._read, tuple(self.scan.splits()), columns)
+        splits = tuple(self.scan.splits())
+        return rows_of_tasks(spark, self._read, splits, columns, bytes_of_splits(splits))
 
     def exact_batches(self) -> Iterator[pa.RecordBatch]:
         """All rows as they are stored; raises as ``to_dataframe`` does."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_database.rows.row_condition import FilteredScan
 from savepoint_database.types.spark_values import SPARK
 from savepoint_formats.printable import printable
-from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit
+from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, bytes_of_splits
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.session.tasks import rows_of_tasks
 
@@ -69,4 +69,7 @@ class TableRead:
 
     def to_dataframe(self, spark: SparkSession) -> DataFrame:
         """All rows, read when a job of Spark asks for them."""
-        return rows_of_tasks(spark, self.batches, self.splits(), self.schema)
+        splits = self.splits()
+        # A look-up reads the rows of a few keys.
+        size = 0 if self.scan.options.keys is not None else bytes_of_splits(splits)
+        return rows_of_tasks(spark, self.batches, splits, self.schema, size)

@@ -10,6 +10,7 @@ from pyspark.sql import Column
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.merged_columns import mergeable_states
+from savepoint_formats.scan.splits import bytes_of_splits
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_spark.changing.changed_table import TableRows
 from savepoint_spark.changing.local_write import merge_instances
@@ -264,7 +265,9 @@ class SparkSavepoint(SparkTables):
         row_type, arrow_schema = row_types(schema, reader)
         plan = ReaderPlan(self, self.operator(uid), reader, keys)
         reading = job.of(plan, arrow_schema)
-        return rows_of_tasks(self.spark, reading.run, reading.scan.splits(), row_type)
+        splits = reading.scan.splits()
+        size = bytes_of_splits(splits)
+        return rows_of_tasks(self.spark, reading.run, splits, row_type, size)
 
     def read_timers(  # noqa: PLR0913  # the options of a read
         self,

@@ -36,6 +36,12 @@ _MESSAGE = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _TOO_SLOW = re.compile("Python worker (?:failed )?to connect back")
 _AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
 
+# Spark counts 100 bytes of a binary column, and 8 of a row and of its number, whose halves ``_numbers``
+# divides by. A null of this type costs a task nothing.
+_WIDE_ROW = "STRUCT<" + ", ".join(f"c{number}: BINARY" for number in range(40)) + ">"
+_ROW_SIZE = (40 * 100 + 16) // 2
+_FEW_ROWS = 2
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -99,11 +105,27 @@ def rows_of_tasks(
     work: Callable[[Item], Iterable[pa.RecordBatch]],
     items: Sequence[Item],
     columns: StructType | str,
+    size: int = 0,
 ) -> DataFrame:
-    """The rows of the work on each item, in a task of its own; lazy, like any DataFrame."""
-    count = len(items)
-    numbers = spark.range(0, count, 1, max(count, 1))
+    """The rows of the work on each item, in a task of its own; lazy, like any DataFrame.
+
+    ``size`` are the bytes of all rows, by which Spark decides whether a join broadcasts them.
+    """
+    numbers = _numbers(spark, len(items), size)
     return numbers.mapInArrow(partial(done_in_task, work, items), columns)
+
+
+def _numbers(spark: SparkSession, count: int, size: int) -> DataFrame:
+    """A row per item, with its number; together they have about ``size`` bytes for Spark's planner.
+
+    Spark takes the rows of ``mapInArrow`` to be as large as its input. It multiplies the rows of a
+    range by the width of their columns, and leaves that alone if a filter drops all but some rows.
+    """
+    share = size // max(count * _ROW_SIZE, 1)
+    if share < _FEW_ROWS:
+        return spark.range(0, count, 1, max(count, 1))
+    numbers = spark.range(0, count * share, 1, count).where(f"id % {share} = 0")
+    return numbers.selectExpr(f"id div {share} AS id", f"CAST(NULL AS {_WIDE_ROW}) AS bytes")
 
 
 def done_by_tasks(
