@@ -15,7 +15,8 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import CheckpointMetadata, InlineStream, KeyGroupsHandle
-from savepoint_formats.state_files.rocksdb.sst import FOOTER_SIZE, Sst
+from savepoint_formats.state_files.rocksdb.footer import FOOTER_SIZE
+from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import Compression
 from savepoint_formats.tables.catalog import base_handles
 

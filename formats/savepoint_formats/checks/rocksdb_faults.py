@@ -10,8 +10,9 @@ import numpy as np
 from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.printable import printable
+from savepoint_formats.state_files.rocksdb.footer import BlockHandle
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
-from savepoint_formats.state_files.rocksdb.sst import BlockHandle, Sst
+from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
 
 if TYPE_CHECKING:
