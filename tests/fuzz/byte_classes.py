@@ -155,7 +155,7 @@ def _table(data: bytes) -> Iterator[tuple[str, int, int]]:
         (int(offset), int(size)): "data block"
         for offset, size in zip(index.offsets, index.sizes, strict=True)
     }
-    names[footer.index.offset, footer.index.size] = "index block"
+    names[table.index_handle.offset, table.index_handle.size] = "index block"
     names[footer.metaindex.offset, footer.metaindex.size] = "metaindex block"
     for (start, size), name in names.items():
         compression = Compression(data[start + size]).name.lower()

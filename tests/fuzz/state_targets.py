@@ -220,8 +220,8 @@ def _checked(original: bytes) -> Callable[[bytes], bytes]:
     index, footer = table.read_index(), table.footer
     ends = (index.offsets + index.sizes).tolist()
     blocks = [*zip(index.offsets.tolist(), ends, strict=True)]
-    blocks += [(it.offset, it.offset + it.size) for it in (footer.index, footer.metaindex)]
-    checksum = CHECKSUMS[footer.checksum_type]
+    blocks += [(it.offset, it.offset + it.size) for it in (table.index_handle, footer.metaindex)]
+    checksum = CHECKSUMS[footer.checksum.number]
 
     def checked(data: bytes) -> bytes:
         changed = bytearray(data)

@@ -225,9 +225,25 @@ def plain_tables() -> Options:
     return table_options(table=table, compression_type=DBCompressionType.none())
 
 
+CRC32C = {"table": {"checksum_type": ChecksumType.crc32c()}}
+TWO_LEVELS = {
+    "table": {
+        "index_type": BlockBasedIndexType.two_level_index_search(),
+        "metadata_block_size": 64,
+    }
+}
+
+# Before format 2, other compressions than Snappy were stored in another way.
+OLD: dict[str, dict[str, Any]] = {
+    "": {},
+    " with LZ4": {"compression_type": DBCompressionType.lz4()},
+    " with bzip2": {"compression_type": DBCompressionType.bz2()},
+    " with Zstandard": {"compression_type": DBCompressionType.zstd()},
+}
+
 KINDS: dict[str, dict[str, Any]] = {
     "as Flink 2": {"table": {"checksum_type": ChecksumType.xxh3()}},
-    "as Flink 1.20": {"table": {"checksum_type": ChecksumType.crc32c()}},
+    "as Flink 1.20": CRC32C,
     "without checksums": {"table": {"checksum_type": ChecksumType.no_checksum()}},
     "uncompressed": {"compression_type": DBCompressionType.none()},
     "with LZ4": {"compression_type": DBCompressionType.lz4()},
@@ -240,16 +256,20 @@ KINDS: dict[str, dict[str, Any]] = {
     "with a hash index in blocks": {
         "table": {"data_block_index_type": DataBlockIndexType.binary_and_hash()}
     },
+    **{f"of format 0{name}": {"format_version": 0, **CRC32C, **how} for name, how in OLD.items()},
+    **{f"of format 1{name}": {"format_version": 1, **how} for name, how in OLD.items()},
     "of format 2": {"format_version": 2},
     "of format 3": {"format_version": 3},
     "of format 4": {"format_version": 4},
-    "with a compact index": {"table": {"index_block_restart_interval": 8}},
-    "with a two-level index": {
-        "table": {
-            "index_type": BlockBasedIndexType.two_level_index_search(),
-            "metadata_block_size": 64,
-        }
+    "of format 6": {"format_version": 6},
+    "of format 6 with CRC-32C": {"format_version": 6, **CRC32C},
+    "of format 6 without checksums": {
+        "format_version": 6,
+        "table": {"checksum_type": ChecksumType.no_checksum()},
     },
+    "of format 6 with a two-level index": {"format_version": 6, **TWO_LEVELS},
+    "with a compact index": {"table": {"index_block_restart_interval": 8}},
+    "with a two-level index": TWO_LEVELS,
     "with a filter": {"table": {"bloom_filter": (10.0, False)}},
     "with large blocks": {"table": {"block_size": 1 << 20}},
     "with restarts everywhere": {"table": {"block_restart_interval": 1}},

@@ -102,7 +102,7 @@ def _meta_errors(table: Sst) -> Iterator[tuple[SavepointError, int]]:
 
 def _stored(table: Sst, handle: BlockHandle) -> StoredBlocks:
     place = np.array([handle.offset]), np.array([handle.size])
-    return StoredBlocks.read(table.table, table.footer.checksum_type, *place)
+    return StoredBlocks.read(table.table, table.footer, *place)
 
 
 def directory_faults(directory: SnapshotDirectory, handle: IncrementalHandle) -> Iterator[Fault]:

@@ -10,11 +10,14 @@ Behind each block are a byte, its compression, and a checksum of both, a u32:
 | 3    | xxHash64 | it is the last byte; the lower half of the hash                 |
 | 4    | XXH3     | mixed into the lower half of the hash of the block              |
 
-RocksDB: ``ComputeBuiltinChecksum``.
+Tables of format 6 add the place of what is checked, so that a block elsewhere is noticed.
+
+RocksDB: ``ComputeBuiltinChecksum``, ``ChecksumModifierForContext``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -57,19 +60,42 @@ CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ChecksumKind:
+    """How a table checks its blocks; ``context`` is a number of its own, 0 before format 6."""
+
+    number: int
+    context: int = 0
+
+    def of(self, data: memoryview, offset: int) -> int:
+        """Checksum of what begins at ``offset`` of the file."""
+        return CHECKSUMS[self.number](data) + self.of_place(offset) & _WORD
+
+    def of_place(self, offset: int) -> int:
+        """What the place adds to a checksum."""
+        return self.context and self.context ^ (offset + (offset >> 32) & _WORD)
+
+
 def first_damaged(
-    data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], checksum_type: int
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    kind: ChecksumKind,
+    offset: int = 0,
 ) -> int:
     """Index of the first block whose checksum is wrong; -1 if all are right.
 
-    ``ends`` are those of contents: compression and checksum of each block follow in ``data``.
+    ``data`` begins at ``offset`` of the file. ``ends`` are those of contents: compression and
+    checksum of each block follow.
     """
-    checksum = CHECKSUMS.get(checksum_type)
+    checksum = CHECKSUMS.get(kind.number)
     if checksum is None:
         return -1
     source = data.data
     places = zip(starts.tolist(), (ends + 1).tolist(), strict=True)
     computed = np.array([checksum(source[start:end]) for start, end in places], np.uint32)
+    if kind.context:
+        computed += np.array([kind.of_place(offset + start) for start in starts.tolist()], "u4")
     stored = data[ends[:, None] + np.arange(1, 5)].view("<u4")[:, 0]
     wrong = np.flatnonzero(computed != stored)
     return int(wrong[0]) if len(wrong) else -1

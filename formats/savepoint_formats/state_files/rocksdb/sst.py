@@ -20,7 +20,6 @@ import numpy as np
 
 from savepoint_formats.errors import FormatError, RocksDbError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
-from savepoint_formats.state_files.rocksdb.checksums import CHECKSUM_TYPES
 from savepoint_formats.state_files.rocksdb.footer import FOOTER_SIZE, BlockHandle, Footer
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks, TableBytes
 
@@ -35,6 +34,8 @@ COMPARATOR = b"leveldb.BytewiseComparator"
 MERGE_OPERATORS = (b"StringAppendTESTOperator", b"StringAppendOperator", b"nullptr", b"")
 
 _TRAILER = sst_kernel.TRAILER_SIZE
+
+_INDEX = b"rocksdb.index"
 
 BINARY_INDEX = 0
 TWO_LEVEL_INDEX = 2
@@ -134,6 +135,7 @@ class Sst:
 
     table: TableBytes
     footer: Footer
+    index_handle: BlockHandle
     properties: dict[bytes, bytes]
     range_deletions: tuple[RangeDeletion, ...]
     reach_is_known: bool = True
@@ -150,6 +152,9 @@ class Sst:
         offset = size - FOOTER_SIZE
         footer = Footer.read(table.read(offset, size), file.path, offset)
         metaindex = dict(_read_block(table, footer, footer.metaindex).plain_entries())
+        index = footer.index or _named_place(table, footer, metaindex, _INDEX)
+        if index is None:
+            raise FormatError("a metaindex without an index", table.path, footer.metaindex.offset)
         properties = dict(_named_block(table, footer, metaindex, b"rocksdb.properties"))
         deletions = _named_block(table, footer, metaindex, b"rocksdb.range_del")
         # A trailer follows the key under which a range deletion is noted.
@@ -157,7 +162,7 @@ class Sst:
             RangeDeletion(key[:-_TRAILER], end, int.from_bytes(key[-_TRAILER:], "little") >> 8)
             for key, end in deletions
         )
-        sst = cls(table, footer, properties, ranges)
+        sst = cls(table, footer, index, properties, ranges)
         sst._check_supported(metaindex)
         return sst
 
@@ -166,8 +171,6 @@ class Sst:
         comparator = self.properties.get(b"rocksdb.comparator", COMPARATOR)
         operator = self.properties.get(b"rocksdb.merge.operator", b"")
         reasons = {
-            f"checksum type {self.footer.checksum_type}":
-                self.footer.checksum_type not in CHECKSUM_TYPES,
             f"index type {self._index_type}":
                 self._index_type not in (BINARY_INDEX, TWO_LEVEL_INDEX),
             f"comparator {comparator.decode(errors='replace')}": comparator != COMPARATOR,
@@ -216,7 +219,7 @@ class Sst:
         return value
 
     def read_index(self) -> BlockIndex:
-        index = self._read_index(self.footer.index)
+        index = self._read_index(self.index_handle)
         if self._index_type == BINARY_INDEX:
             return index
         handles = zip(index.offsets.tolist(), index.sizes.tolist(), strict=True)
@@ -238,24 +241,31 @@ class Sst:
         """Reads the data blocks from ``first`` to before ``last``."""
         chosen = slice(first, last)
         return StoredBlocks.read(
-            self.table, self.footer.checksum_type, index.offsets[chosen], index.sizes[chosen]
+            self.table, self.footer, index.offsets[chosen], index.sizes[chosen]
         )
 
 
 def _read_block(table: TableBytes, footer: Footer, handle: BlockHandle) -> Blocks:
     place = np.array([handle.offset]), np.array([handle.size])
-    return Blocks.of(StoredBlocks.read(table, footer.checksum_type, *place))
+    return Blocks.of(StoredBlocks.read(table, footer, *place))
+
+
+def _named_place(
+    table: TableBytes, footer: Footer, metaindex: dict[bytes, bytes], name: bytes
+) -> BlockHandle | None:
+    """Place of a block that the metaindex names; None if it doesn't."""
+    if name not in metaindex:
+        return None
+    handle, end = BlockHandle.read(np.frombuffer(metaindex[name], np.uint8), 0)
+    if end < 0:
+        message = f"a metaindex without the place of {name.decode()}"
+        raise FormatError(message, table.path, footer.metaindex.offset)
+    return handle
 
 
 def _named_block(
     table: TableBytes, footer: Footer, metaindex: dict[bytes, bytes], name: bytes
 ) -> Iterator[tuple[bytes, bytes]]:
     """Entries of a block that the metaindex names; empty if it doesn't."""
-    if name not in metaindex:
-        return iter(())
-    data = np.frombuffer(metaindex[name], np.uint8)
-    handle, end = BlockHandle.read(data, 0)
-    if end < 0:
-        message = f"a metaindex without the place of {name.decode()}"
-        raise FormatError(message, table.path, footer.metaindex.offset)
-    return _read_block(table, footer, handle).plain_entries()
+    handle = _named_place(table, footer, metaindex, name)
+    return iter(()) if handle is None else _read_block(table, footer, handle).plain_entries()

@@ -8,9 +8,11 @@
 | u32 LE | checksum    | of content and compression                            |
 
 Compressed content begins with its size as a varint; that of Snappy is part of its format. zlib's
-content has neither zlib's header nor its checksum.
+content has neither zlib's header nor its checksum. Tables of formats 0 and 1 have no size in
+front of zlib and bzip2, and a u64 LE in front of LZ4.
 
-RocksDB: ``BlockBasedTableBuilder::WriteMaybeCompressedBlock``, ``UncompressBlockData``.
+RocksDB: ``BlockBasedTableBuilder::WriteMaybeCompressedBlock``, ``UncompressBlockData``,
+``GetCompressFormatForVersion``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import zlib
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import cramjam
 import numpy as np
@@ -28,6 +30,7 @@ import numpy as np
 from savepoint_formats.errors import FormatError, RocksDbError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksums import first_damaged
+from savepoint_formats.state_files.rocksdb.footer import LEAST_WITH_SIZES
 from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, SLACK
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.locations.state_file import StateFile
+    from savepoint_formats.state_files.rocksdb.footer import Footer
 
 # Blocks have some KiB; only a single large value makes one larger.
 _MAX_CONTENT_SIZE = 1 << 31
@@ -77,6 +81,11 @@ _MOST_OF_A_BYTE[Compression.ZLIB] = 1032
 _MOST_OF_A_BYTE[Compression.BZIP2] = 1 << 21
 _MOST_OF_A_BYTE[[Compression.LZ4, Compression.LZ4_HC]] = 256
 _MOST_OF_A_BYTE[Compression.ZSTANDARD] = 1 << 15
+
+# Compressions that have no varint in front before format 2.
+_SIZED_LATER = np.zeros(256, np.bool_)
+_SIZED_LATER[[Compression.ZLIB, Compression.BZIP2, Compression.LZ4, Compression.LZ4_HC]] = True
+_LZ4_SIZE = 8
 
 _IS_KNOWN = np.zeros(256, np.bool_)
 _IS_KNOWN[list(Compression)] = True
@@ -147,12 +156,13 @@ class StoredBlocks:
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    format_version: int
 
     @classmethod
     def read(
         cls,
         table: TableBytes,
-        checksum_type: int,
+        footer: Footer,
         offsets: NDArray[np.int64],
         sizes: NDArray[np.int64],
     ) -> Self:
@@ -167,8 +177,8 @@ class StoredBlocks:
             raise FormatError("an index whose blocks overlap", table.path, offset)
         end = offset + int(ends[-1]) + BLOCK_TRAILER_SIZE
         data = np.frombuffer(table.read(offset, end), np.uint8)
-        blocks = cls(table.path, offset, data, starts, ends)
-        damaged = first_damaged(data, starts, ends, checksum_type)
+        blocks = cls(table.path, offset, data, starts, ends, footer.format_version)
+        damaged = first_damaged(data, starts, ends, footer.checksum, offset)
         if damaged >= 0:
             raise blocks.error(damaged, "a block whose checksum is wrong")
         return blocks
@@ -193,12 +203,17 @@ class StoredBlocks:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Uncompressed size of each block, and where its compressed bytes begin."""
         sizes, starts = self.ends - self.starts, self.starts.copy()
-        arrays = (self.data, kinds, starts, np.ascontiguousarray(self.ends, np.int64), sizes)
+        old = _SIZED_LATER[kinds] if self.format_version < LEAST_WITH_SIZES else np.False_
+        with_varint = np.where(old, np.uint8(Compression.NONE), kinds)
+        arrays = (self.data, with_varint, starts, np.ascontiguousarray(self.ends, np.int64), sizes)
         addresses = [array.ctypes.data for array in arrays]
         job = sst_kernel.ContentSizes._make([*addresses, len(sizes)])
         damaged = sst_kernel.read_content_sizes(job)
         if damaged >= 0:
             raise self.error(damaged, "a compressed block without its size")
+        for index in np.flatnonzero(old).tolist():
+            sizes[index], skipped = self._old_size(index, int(kinds[index]))
+            starts[index] += skipped
         stored = self.ends - self.starts
         too_big = np.flatnonzero(
             (sizes > _MAX_CONTENT_SIZE) | (sizes > stored * _MOST_OF_A_BYTE[kinds])
@@ -208,6 +223,19 @@ class StoredBlocks:
             message = f"{stored[index]} bytes that claim to be a block of {sizes[index]}"
             raise self.error(index, message)
         return sizes, starts
+
+    def _old_size(self, index: int, kind: int) -> tuple[int, int]:
+        """Uncompressed size of a block of format 0 or 1, and the bytes in front of its content."""
+        content = self.data[self.starts[index] : self.ends[index]].data
+        most = min(_MAX_CONTENT_SIZE, int(_MOST_OF_A_BYTE[kind]) * len(content)) + 1
+        if kind in _STREAMS:
+            try:
+                return len(_inflated(kind, content, most)), 0
+            except (zlib.error, OSError) as error:
+                raise self.error(index, f"a block that is damaged: {error}") from error
+        if len(content) < _LZ4_SIZE:
+            raise self.error(index, "a compressed block without its size")
+        return min(int.from_bytes(content[:_LZ4_SIZE], "little"), most), _LZ4_SIZE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,16 +308,27 @@ def _decompress_lz4(source: memoryview, target: memoryview) -> int:
     return size
 
 
-def _decompress_zlib(source: memoryview, target: memoryview) -> int:
-    stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    # One byte too many is enough to notice a wrong size.
-    content = stream.decompress(source, len(target) + 1)
-    return _filled(content, target)
+_STREAMS: dict[int, Callable[[], Any]] = {
+    Compression.ZLIB: lambda: zlib.decompressobj(-zlib.MAX_WBITS),
+    Compression.BZIP2: bz2.BZ2Decompressor,
+}
 
 
-def _decompress_bzip2(source: memoryview, target: memoryview) -> int:
-    content = bz2.BZ2Decompressor().decompress(source, len(target) + 1)
-    return _filled(content, target)
+def _inflated(kind: int, source: memoryview, most: int) -> bytes:
+    """Content of a stream of zlib or bzip2, up to ``most`` bytes of it."""
+    stream = _STREAMS[kind]()
+    content: bytes = stream.decompress(source, most)
+    if len(content) < most and not stream.eof:
+        raise zlib.error("the stream has no end")
+    return content
+
+
+def _inflate_into(kind: int) -> Callable[[memoryview, memoryview], int]:
+    def inflate(source: memoryview, target: memoryview) -> int:
+        # One byte too many is enough to notice a wrong size.
+        return _filled(_inflated(kind, source, len(target) + 1), target)
+
+    return inflate
 
 
 def _filled(content: bytes, target: memoryview) -> int:
@@ -300,8 +339,8 @@ def _filled(content: bytes, target: memoryview) -> int:
 _DECOMPRESS: dict[int, Callable[..., int]] = {
     Compression.NONE: _copy,
     Compression.SNAPPY: cramjam.snappy.decompress_raw_into,
-    Compression.ZLIB: _decompress_zlib,
-    Compression.BZIP2: _decompress_bzip2,
+    Compression.ZLIB: _inflate_into(Compression.ZLIB),
+    Compression.BZIP2: _inflate_into(Compression.BZIP2),
     Compression.LZ4: _decompress_lz4,
     Compression.LZ4_HC: _decompress_lz4,
     Compression.ZSTANDARD: cramjam.zstd.decompress_into,

@@ -15,6 +15,7 @@ from savepoint_formats.state_files.rocksdb.checksums import (
     XXH3,
     XXHASH32,
     XXHASH64,
+    ChecksumKind,
     first_damaged,
     masked_crc32c,
 )
@@ -58,8 +59,8 @@ def test_the_first_damaged_block_is_found(kind: int) -> None:
     stored = b"123456789" + KINDS[kind](b"123456789").to_bytes(4, "little")
     data = np.frombuffer(stored + stored + b"\0" + stored[1:], np.uint8)
     starts = np.array([0, 13, 26])
-    assert first_damaged(data, starts, starts + 8, kind) == 2
-    assert first_damaged(data, starts[:2], starts[:2] + 8, kind) == -1
+    assert first_damaged(data, starts, starts + 8, ChecksumKind(kind)) == 2
+    assert first_damaged(data, starts[:2], starts[:2] + 8, ChecksumKind(kind)) == -1
     for other in KINDS.keys() - {kind}:
-        assert first_damaged(data, starts, starts + 8, other) == 0
-    assert first_damaged(data, starts, starts + 8, NO_CHECKSUM) == -1
+        assert first_damaged(data, starts, starts + 8, ChecksumKind(other)) == 0
+    assert first_damaged(data, starts, starts + 8, ChecksumKind(NO_CHECKSUM)) == -1

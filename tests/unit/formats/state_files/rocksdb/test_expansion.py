@@ -39,11 +39,28 @@ COMPRESS: dict[Compression, Compress] = {
 }
 
 
-def stored(kind: Compression, content: bytes, count: int = 1) -> StoredBlocks:
+OLD_COMPRESS: dict[Compression, Compress] = COMPRESS | {
+    Compression.ZLIB: raw_zlib,
+    Compression.BZIP2: bz2.compress,
+    Compression.LZ4: lambda data: (
+        len(data).to_bytes(8, "little") + bytes(cramjam.lz4.compress_block(data, store_size=False))
+    ),
+}
+"""Before format 2: LZ4 has its size in front as eight bytes, zlib and bzip2 have none."""
+
+
+def stored(
+    kind: Compression, content: bytes, count: int = 1, format_version: int = 5
+) -> StoredBlocks:
     """Blocks that all have the same content."""
     data = np.frombuffer(content + bytes([kind]) + bytes(4), np.uint8)
     return StoredBlocks(
-        "000012.sst", 0, data, np.zeros(count, np.int64), np.full(count, len(content), np.int64)
+        "000012.sst",
+        0,
+        data,
+        np.zeros(count, np.int64),
+        np.full(count, len(content), np.int64),
+        format_version,
     )
 
 
@@ -53,6 +70,29 @@ def test_whatever_was_compressed_is_taken(kind: Compression, size: int) -> None:
     blocks = Blocks.of(stored(kind, COMPRESS[kind](bytes(size))))
     assert len(blocks.data) == size
     assert not blocks.data.any()
+
+
+@pytest.mark.parametrize("kind", COMPRESS, ids=str)
+@pytest.mark.parametrize("size", [1, 4 << 10, MIB])
+def test_whatever_an_old_table_compressed_is_taken(kind: Compression, size: int) -> None:
+    blocks = Blocks.of(stored(kind, OLD_COMPRESS[kind](bytes(size)), format_version=1))
+    assert len(blocks.data) == size
+    assert not blocks.data.any()
+
+
+@pytest.mark.parametrize("size", [100 * MIB, (1 << 31) + 1, (1 << 64) - 1])
+def test_what_can_not_be_so_much_is_refused_in_an_old_table(size: int) -> None:
+    lie = size.to_bytes(8, "little") + OLD_COMPRESS[Compression.LZ4](bytes(1000))[8:]
+    with pytest.raises(FormatError, match=f"{len(lie)} bytes that claim to be a block of "):
+        Blocks.of(stored(Compression.LZ4, lie, format_version=1))
+
+
+@pytest.mark.parametrize("kind", [Compression.ZLIB, Compression.BZIP2, Compression.LZ4], ids=str)
+def test_each_cut_of_a_block_of_an_old_table_is_noticed(kind: Compression) -> None:
+    content = OLD_COMPRESS[kind](bytes(range(256)) * 4)
+    for size in range(len(content)):
+        with pytest.raises(FormatError, match=r"a (compressed )?block"):
+            Blocks.of(stored(kind, content[:size], format_version=1))
 
 
 @pytest.mark.parametrize("kind", COMPRESS, ids=str)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from rocksdict import DBCompressionType
 from support.rocksdb_databases import (
+    CRC32C,
     KINDS,
     STATE,
+    Files,
     entries_of,
     make,
     numbered,
@@ -18,8 +21,9 @@ from support.rocksdb_databases import (
 )
 
 from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
-from savepoint_formats.errors import RocksDbError
+from savepoint_formats.errors import FormatError, RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.state_files.rocksdb.footer import FOOTER_SIZE
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
@@ -38,9 +42,57 @@ def test_tables_of_all_kinds_are_read(tmp_path: Path, kind: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("version", [0, 1, 2, 5, 6])
+def test_tables_are_of_the_format_that_a_test_asks_for(tmp_path: Path, version: int) -> None:
+    """Some settings make RocksDB take another one."""
+    files = make(tmp_path, put(MANY), options=table_options(format_version=version, **CRC32C))
+    (table,) = files.ssts
+    tail = table.read_bytes()[-12:]
+    assert tail[4:].hex() == ("f7cff485b741e288" if version else "57fb808b247547db")
+    assert not version or tail[:4] == version.to_bytes(4, "little")
+
+
+def of_format_7(folder: Path) -> Files:
+    files = make(folder, put(MANY), options=table_options(format_version=6))
+    (path,) = files.ssts
+    data = bytearray(path.read_bytes())
+    data[-12] = 7
+    path.write_bytes(data)
+    return files
+
+
 def test_a_format_that_is_not_known_is_an_error(tmp_path: Path) -> None:
-    files = make(tmp_path, put(MANY), options=table_options(format_version=6))
-    with pytest.raises(RocksDbError, match=r"\.sst at byte \d+: .* format version 6; a canonical"):
+    with pytest.raises(RocksDbError, match=r"\.sst at byte \d+: .* format version 7; a canonical"):
+        read(of_format_7(tmp_path))
+
+
+def test_each_damaged_byte_of_a_footer_of_format_6_is_noticed(tmp_path: Path) -> None:
+    files = make(tmp_path, put({b"\1key": b"1"}), options=table_options(format_version=6))
+    (path,) = files.ssts
+    data = path.read_bytes()
+    for at in range(-FOOTER_SIZE, -12):
+        damaged = bytearray(data)
+        damaged[at] ^= 0x10
+        path.write_bytes(damaged)
+        with pytest.raises((FormatError, RocksDbError), match=r"footer|checksum type"):
+            read(files)
+
+
+def test_a_block_of_format_6_at_another_place_is_damaged(tmp_path: Path) -> None:
+    """Its checksum says where it belongs; whole blocks of equal size were swapped."""
+    files = make(
+        tmp_path,
+        put({b"\1a": b"1", b"\1b": b"2"}),
+        options=table_options(
+            format_version=6, compression_type=DBCompressionType.none(), table={"block_size": 1}
+        ),
+    )
+    (path,) = files.ssts
+    assert len(read(files)) == 2
+    data = path.read_bytes()
+    size = data.index(b"\1b") - data.index(b"\1a")
+    path.write_bytes(data[size : 2 * size] + data[:size] + data[2 * size :])
+    with pytest.raises(FormatError, match="at byte 0: a block whose checksum is wrong"):
         read(files)
 
 
@@ -75,9 +127,9 @@ def test_an_entry_of_a_type_that_is_not_known_is_an_error(tmp_path: Path) -> Non
 
 
 def test_verification_names_a_table_of_a_format_that_is_not_known(tmp_path: Path) -> None:
-    files = make(tmp_path, put(MANY), options=table_options(format_version=6))
+    files = of_format_7(tmp_path)
     (table,) = files.handle.shared
     file, size = files.directory.file(table.stream), table.stream.size
     (fault,) = rocksdb_faults(file, table.name, size)
-    assert "format version 6" in fault.problem
+    assert "format version 7" in fault.problem
     assert fault.lost_bytes == size

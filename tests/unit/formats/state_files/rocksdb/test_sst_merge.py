@@ -74,7 +74,7 @@ def table_of(
         data += COMPRESS[compression](content)
         ends.append(len(data))
         data += bytes([compression, *range(4)])
-    return StoredBlocks("f", 0, np.frombuffer(data, np.uint8), np.array(starts), np.array(ends))
+    return StoredBlocks("f", 0, np.frombuffer(data, np.uint8), np.array(starts), np.array(ends), 5)
 
 
 def value_of(entries: list[Entry]) -> bytes | None:
