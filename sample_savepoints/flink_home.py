@@ -61,13 +61,13 @@ class FlinkHome:
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
             subprocess.run([*command, "--target", str(self.folder), package], check=True)
 
-    def compile(self, sources: Sequence[Path], classes: Path) -> None:
+    def compile(self, sources: Sequence[Path], classes: Path, *options: str) -> None:
         """Compiles files of Java, and all below folders."""
-        options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
-        command = ["javac", *options, "-d", str(classes), *map(str, _java_files(sources))]
+        own = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
+        command = ["javac", *own, *options, "-d", str(classes), *map(str, _java_files(sources))]
         subprocess.run(command, check=True)
 
-    def compiled(self, sources: Sequence[Path]) -> Path:
+    def compiled(self, sources: Sequence[Path], *options: str) -> Path:
         """The folder with the classes of these files; it is kept for the next time."""
         known = hashlib.sha256("\n".join(map(str, self.jars)).encode())
         for file in _java_files(sources):
@@ -76,7 +76,7 @@ class FlinkHome:
         if not classes.exists():
             classes.parent.mkdir(parents=True, exist_ok=True)
             made = Path(tempfile.mkdtemp(dir=classes.parent))
-            self.compile(sources, made)
+            self.compile(sources, made, *options)
             # Another process may have been faster.
             with suppress(OSError):
                 made.rename(classes)

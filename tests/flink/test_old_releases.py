@@ -1,0 +1,71 @@
+"""Checkpoints and savepoints of releases from 1.8 to 1.17 are read, those of all backends.
+
+RocksDB's tables were of format 0 up to Flink 1.13.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.old_jobs import FIRST_TIMER, ROWS, Taken, expected_rows, taken
+
+from state_processor import Savepoint
+
+RELEASES = ("1.8.3", "1.10.2", "1.11.6", "1.13.6", "1.15.4", "1.17.2")
+LAST_OF_FORMAT_0 = 13
+OLD_MAGIC = bytes.fromhex("57fb808b247547db")
+"""The end of RocksDB's tables of format 0."""
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def snapshots(release: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Taken]:
+    """By backend and kind."""
+    heap = "filesystem" if _minor(release) < 14 else "hashmap"
+    backends = ("rocksdb:incremental", "rocksdb", heap)
+    found = list(taken(release, backends, tmp_path_factory.mktemp(release)))
+    named = {f"{one.backend.replace(heap, 'heap')} {one.kind}": one for one in found}
+    assert len(named) == len(found)
+    return named
+
+
+def _minor(release: str) -> int:
+    return int(release.split(".")[1])
+
+
+def _rows(savepoint: Savepoint, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = savepoint.sql(query).to_pylist()
+    return found
+
+
+def test_all_kinds_of_snapshots_are_taken(release: str, snapshots: dict[str, Taken]) -> None:
+    """Savepoints in the native format are there from 1.15 on."""
+    kinds = ("checkpoint", "canonical", *(("native",) if _minor(release) >= 15 else ()))
+    backends = ("rocksdb-incremental", "rocksdb", "heap")
+    assert snapshots.keys() == {f"{backend} {kind}" for backend in backends for kind in kinds}
+    shared = snapshots["rocksdb-incremental checkpoint"].path.parent / "shared"
+    magics = {path.read_bytes()[-len(OLD_MAGIC) :] for path in shared.iterdir()}
+    assert (OLD_MAGIC in magics) == (_minor(release) <= LAST_OF_FORMAT_0)
+
+
+def test_all_of_them_are_read(snapshots: dict[str, Taken]) -> None:
+    for name, one in snapshots.items():
+        savepoint = Savepoint.open(str(one.path), uids=["numbers", "counting"])
+        rows = _rows(savepoint, "SELECT * FROM counting.keyed_state ORDER BY key")
+        assert [row | {"rates": dict(row["rates"])} for row in rows] == expected_rows(), name
+        timers = _rows(savepoint, "SELECT timestamp, key FROM counting.timers ORDER BY timestamp")
+        assert [timer["timestamp"] - FIRST_TIMER for timer in timers] == list(range(ROWS)), name
+        positions = _rows(savepoint, "SELECT value FROM numbers.position ORDER BY value")
+        assert [row["value"] for row in positions] == [ROWS, ROWS + 1], name
+
+
+def test_all_of_them_are_whole(snapshots: dict[str, Taken]) -> None:
+    for name, one in snapshots.items():
+        found = Savepoint.open(str(one.path)).verify()
+        assert found.is_whole, name
+        assert not found.faults, name
