@@ -80,7 +80,7 @@ def mask(
     "--per-key-group",
     type=click.IntRange(1),
     metavar="COUNT",
-    help="The number of keys to take from each key group.",
+    help="The number of keys to take from each key group, over all operators.",
 )
 @click.option(
     "--mask",
@@ -102,7 +102,8 @@ def sample(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with some of its keys and all of their state.
 
-    All operators keep the same keys. Operator state stays whole.
+    All operators keep the same keys; with --per-key-group, all with the same max parallelism.
+    Operator state stays whole.
 
     \b
     savepoint sample s3://jobs/savepoint-1a2b /tmp/small --fraction 0.01

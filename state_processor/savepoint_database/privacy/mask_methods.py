@@ -95,6 +95,7 @@ class Method:
 
 _EMAIL = re.compile(r"[^@\s]+@([^@\s]+\.[^@\s]+)")
 _DIGIT = re.compile("[0-9]")
+_LONG = re.compile("0|-?[1-9][0-9]{0,18}")
 _HASH_DIGITS = 20
 """Hexadecimal digits of a hashed text: 80 bits."""
 
@@ -116,8 +117,7 @@ def _fixed(values: pa.Array, rule: Rule) -> Masked:
 
 def _hash(values: pa.Array, rule: Rule) -> Masked:
     if pa.types.is_integer(values.type):
-        bits = values.type.bit_width
-        numbers = [permuted_integer(rule.secret, it, bits) for it in values.to_pylist()]
+        numbers = [permuted_integer(rule.secret, it) for it in values.to_pylist()]
         return Masked(pa.array(numbers, values.type))
     if pa.types.is_binary(values.type):
         data = [digest_of_size(rule.secret, it, len(it)) for it in values.to_pylist()]
@@ -126,13 +126,22 @@ def _hash(values: pa.Array, rule: Rule) -> Masked:
 
 
 def _hashed(rule: Rule, text: str) -> str:
+    if rule.numbers and (number := _as_long(text)) is not None:
+        return str(permuted_integer(rule.secret, number))
     return digest(rule.secret, "text", text.encode("utf-8", "surrogatepass")).hex()[:_HASH_DIGITS]
+
+
+def _as_long(text: str) -> int | None:
+    """The number that a text is; None unless a LONG is written so."""
+    if _LONG.fullmatch(text) is None:
+        return None
+    number = int(text)
+    return number if -(1 << 63) <= number < 1 << 63 else None
 
 
 def _digits(values: pa.Array, rule: Rule) -> Masked:
     if pa.types.is_integer(values.type):
-        bits = values.type.bit_width
-        numbers = [permuted_decimal(rule.secret, it, bits) for it in values.to_pylist()]
+        numbers = [permuted_decimal(rule.secret, it) for it in values.to_pylist()]
         return Masked(pa.array(numbers, values.type))
     texts = values.cast(pa.utf8()).to_pylist()
     masked = [_with_other_digits(rule, text) for text in texts]
@@ -143,6 +152,8 @@ def _digits(values: pa.Array, rule: Rule) -> Masked:
 
 def _with_other_digits(rule: Rule, text: str) -> str:
     """The text with other digits at the places of its digits, or its hash if it has none."""
+    if rule.numbers and (number := _as_long(text)) is not None:
+        return str(permuted_decimal(rule.secret, number))
     old = "".join(_DIGIT.findall(text))
     if not old:
         return _hashed(rule, text)
@@ -227,8 +238,8 @@ METHODS: dict[str, Method] = {
     "keep": Method(_ALL, None, needs_secret=False),
     "null": Method(_ALL - {_T.UNKNOWN}, _null, needs_secret=False),
     "fixed": Method(_ALL - {_T.UNKNOWN}, _fixed, ("value",), needs_secret=False),
-    "hash": Method(frozenset({_T.TEXT, _T.INTEGER, _T.BYTES}), _hash),
-    "digits": Method(frozenset({_T.TEXT, _T.INTEGER, _T.DECIMAL}), _digits),
+    "hash": Method(frozenset({_T.TEXT, _T.INTEGER, _T.BYTES}), _hash, ("numbers",)),
+    "digits": Method(frozenset({_T.TEXT, _T.INTEGER, _T.DECIMAL}), _digits, ("numbers",)),
     "email": Method(frozenset({_T.TEXT}), _email, ("keep_domain",)),
     "shift": Method(frozenset({_T.TIME, _T.INTEGER}), _shift, ("by", "unit")),
     "fake": Method(frozenset({_T.TEXT}), _fake, ("values", "file")),

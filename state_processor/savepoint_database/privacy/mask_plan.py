@@ -13,6 +13,7 @@ from savepoint_database.privacy.masked_entries import (
     VALUE,
     MaskedOperator,
 )
+from savepoint_database.privacy.own_states import WINDOW_SETS, has_own_namespaces, is_own_state
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.program.assembly import program
@@ -32,10 +33,10 @@ IN_FLIGHT = "records in flight"
 """Name of the state of an unaligned checkpoint's channels."""
 
 NO_RULE = "no rule"
+OWN = "Flink's own"
+"""Method of fields that no rule names, and that only Flink needs."""
 
 _IN_NAMESPACES = (FieldType.TEXT, FieldType.BYTES, FieldType.UNKNOWN)
-_WINDOW_SETS = ("merging-window-set", "session-window-mapping")
-"""States of Flink's window operators that hold nothing but windows."""
 _MOST_SHOWN = 20
 
 
@@ -92,9 +93,14 @@ class MaskPlan:
 
     @property
     def unnamed(self) -> tuple[MaskField, ...]:
-        """The fields without a rule, except undescribed bytes, which may turn out not to be there."""
+        """The fields without a rule that may hold personal data.
+
+        Undescribed bytes are left out, because they may turn out not to be there.
+        """
         return tuple(
-            place for place, rule in self.fields if rule is None and not is_rest(place.field)
+            place
+            for place, rule in self.fields
+            if rule is None and not is_rest(place.field) and not place.is_own
         )
 
     def masked(self) -> MaskedOperator | None:
@@ -135,7 +141,7 @@ class MaskPlan:
                 place.state,
                 place.field,
                 place.type.value,
-                NO_RULE if rule is None else rule.method,
+                rule.method if rule is not None else OWN if place.is_own else NO_RULE,
             )
             if is_rest(place.field):
                 if not any(tally.values for tally in counts):
@@ -175,18 +181,26 @@ def expect_all_named(plans: Iterable[MaskPlan]) -> None:
 
 def mask_fields(operator: Operator) -> Iterator[MaskField]:
     """All fields of an operator: of keys, namespaces, values, and bytes that only it can read."""
-    kryo, shared = _kryo(operator), dict[str, FieldType]()
-    for state in operator.catalog.states:
+    kryo, states = _kryo(operator), operator.catalog.states
+    shared = dict[str, FieldType]()
+    needed = set[str]()
+    for state in states:
         if state.kind.is_keyed:
-            shared |= _shared_fields(state, kryo)
+            fields = _shared_fields(state, kryo)
+            shared |= fields
+            needed |= {name for name in fields if not _is_own_part(state, name)}
     for name, known in shared.items():
-        yield MaskField(operator.name, "", name, known)
-    for state in operator.catalog.states:
+        yield MaskField(operator.name, "", name, known, name not in needed)
+    for state in states:
         for name, known in _own_fields(state, kryo).items():
-            yield MaskField(operator.name, state.name, name, known)
+            yield MaskField(operator.name, state.name, name, known, is_own_state(state))
     subtasks = operator.record.subtasks
     if any(subtask.input_channels or subtask.output_channels for subtask in subtasks):
         yield MaskField(operator.name, IN_FLIGHT, VALUE, FieldType.UNKNOWN)
+
+
+def _is_own_part(state: State, name: str) -> bool:
+    return name.partition(".")[0] == "namespace" and has_own_namespaces(state)
 
 
 def _shared_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
@@ -214,7 +228,7 @@ def _own_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
     """Fields of a state's values and of the keys of its map."""
     if state.kind.is_raw:
         return {VALUE: FieldType.UNKNOWN}
-    if state.name in _WINDOW_SETS:
+    if state.name in WINDOW_SETS:
         return {}
     opened = state.with_open_pojos()
     if not state.kind.is_keyed:

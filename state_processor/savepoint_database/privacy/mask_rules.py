@@ -39,12 +39,13 @@ _GLOBS = ("operator", "state", "field", "name", "type")
 
 @dataclass(frozen=True, slots=True)
 class MaskField:
-    """A field of a state: its place, its type, and whether its contents are unknown."""
+    """A field of a state: its place, its type, and whether only Flink needs its values."""
 
     operator: str
     state: str
     field: str
     type: FieldType
+    is_own: bool = False
 
     @property
     def name(self) -> str:
@@ -71,6 +72,7 @@ class Rule:
         values: The texts of ``fake``.
         sql: The expression of ``sql``.
         keep_domain: Whether ``email`` keeps the part after the @.
+        numbers: Whether ``hash`` and ``digits`` mask the text of a whole number like the number.
     """
 
     method: str
@@ -83,15 +85,23 @@ class Rule:
     values: tuple[str, ...] = field(default=(), repr=False)
     sql: str = ""
     keep_domain: bool = False
+    numbers: bool = False
 
     def __str__(self) -> str:
         return self.place
 
     def fits(self, place: MaskField) -> bool:
-        return all(
+        return (self._names(place) or not place.is_own) and all(
             any(fnmatchcase(getattr(place, name), glob) for glob in globs)
             for name, globs in self.globs
         )
+
+    def _names(self, place: MaskField) -> bool:
+        """Whether the rule means the state, or the namespace, by name."""
+        globs = dict(self.globs)
+        if place.state:
+            return place.state in globs.get("state", ())
+        return any(glob.partition(".")[0] == "namespace" for glob in globs.get("field", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,7 @@ def _rule(section: YamlSection, method: str, secret: bytes, file: str) -> Rule:
         values=_texts(section, Path(file).parent) if method == "fake" else (),
         sql=section.text(needed) if needed == "sql" else "",
         keep_domain=section.flag("keep_domain"),
+        numbers=section.flag("numbers"),
     )
 
 

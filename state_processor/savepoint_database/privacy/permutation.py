@@ -2,15 +2,22 @@
 
 A permutation is a Feistel network over the digits of a number, in the manner of NIST's FF1, with
 HMAC-SHA256 as its round function. Different numbers stay different, which a short digest can't
-promise.
+promise. A network needs two halves of some digits, so few numbers are sorted by their digests.
+
+An integer stays among those that need the same type: BYTE, SHORT, INT or LONG. So a number gets the
+same result in a column of any of these types.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from functools import lru_cache
 
 _ROUNDS = 8
+_FEW = 256
+_SIGNED_BITS = (7, 15, 31, 63)
+"""Bits behind the sign of Java's types of integers."""
 
 
 def digest(secret: bytes, kind: str, data: bytes) -> bytes:
@@ -25,6 +32,8 @@ def digest_of_size(secret: bytes, data: bytes, size: int) -> bytes:
 
 def permuted(secret: bytes, number: int, radix: int, width: int) -> int:
     """Another number of ``width`` digits to the base ``radix``; no two numbers get the same one."""
+    if radix**width <= _FEW:
+        return _sorted_by_digest(secret, radix**width)[number]
     limits = tuple(int(radix**size) for size in (width // 2, width - width // 2))
     left, right = divmod(number, limits[1])
     for place in range(_ROUNDS):
@@ -41,20 +50,42 @@ def permuted_digits(secret: bytes, digits: str) -> str:
     return str(permuted(secret, int(digits), 10, len(digits))).zfill(len(digits))
 
 
-def permuted_integer(secret: bytes, number: int, bits: int) -> int:
-    """An integer of the same sign; ``bits`` is the number of bits of its type."""
+@lru_cache(maxsize=64)
+def _sorted_by_digest(secret: bytes, count: int) -> tuple[int, ...]:
+    digests = {
+        number: digest(secret, "few", f"{count} {number}".encode()) for number in range(count)
+    }
+    return tuple(sorted(digests, key=digests.__getitem__))
+
+
+def permuted_integer(secret: bytes, number: int) -> int:
+    """An integer of the same sign, that needs the same type."""
     if number < 0:
-        return -1 - permuted(secret, -1 - number, 2, bits - 1)
-    return permuted(secret, number, 2, bits - 1)
-
-
-def permuted_decimal(secret: bytes, number: int, bits: int) -> int:
-    """An integer of the same sign and as many decimal digits."""
-    size = abs(number)
-    digits = str(size)
-    limit = 1 << (bits - 1)
+        return -1 - permuted_integer(secret, -1 - number)
+    least, bits = _place(number)
     while True:
-        # Follows the cycle of the permutation until the number fits the type.
+        # Follows the cycle of the permutation back to numbers that need this type.
+        number = permuted(secret, number, 2, bits)
+        if number >= least:
+            return number
+
+
+def permuted_decimal(secret: bytes, number: int) -> int:
+    """An integer of the same sign and as many decimal digits, that needs the same type."""
+    size = abs(number)
+    # Negative numbers count from -1: the least number of a type is -1 less its greatest.
+    least, bits = _place(size - (number < 0))
+    digits = str(size)
+    while True:
         digits = permuted_digits(secret, digits)
-        if (digits[0] != "0" or len(digits) == 1) and int(digits) < limit:
-            return -int(digits) if number < 0 else int(digits)
+        new = -int(digits) if number < 0 else int(digits)
+        is_as_long = digits[0] != "0" or len(digits) == 1
+        if is_as_long and least <= int(digits) - (number < 0) < 1 << bits:
+            return new
+
+
+def _place(number: int) -> tuple[int, int]:
+    """The least number that needs the same type as this one, and the bits of that type."""
+    bits = next((bits for bits in _SIGNED_BITS if number < 1 << bits), 64)
+    place = (*_SIGNED_BITS, 64).index(bits)
+    return (1 << _SIGNED_BITS[place - 1] if place else 0), bits

@@ -153,7 +153,7 @@ def _suggested(operator: Operator, limit: int) -> Iterator[SuggestedField]:
     for state in operator.catalog.states:
         _look_at(operator, state, limit, matches)
     for place in mask_fields(operator):
-        if is_rest(place.field):
+        if is_rest(place.field) or place.is_own:
             continue
         keys = (
             counts

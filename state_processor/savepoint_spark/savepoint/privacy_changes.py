@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
-
     from savepoint_database.privacy.found_values import FoundValues
     from savepoint_formats.pass_through.divided_entries import KeyChoice
     from savepoint_spark.changing.changed_operator import ChangedOperator
@@ -87,7 +85,8 @@ class PrivacyChanges(StateChanges):
             fraction: The fraction of the keys, by their hash: 0.01 takes about 1 %.
             keys: The keys, as ``Savepoint.key`` takes them; an operator with keys of another type
                 has none.
-            per_key_group: The number of keys of each key group. Reads all keys at once.
+            per_key_group: The number of keys of each key group, over all operators with the same max
+                parallelism: an operator that has none of them keeps fewer. Reads all keys at once.
 
         Raises:
             ValueError: None or several arguments are given, or one is out of range.
@@ -104,11 +103,13 @@ class PrivacyChanges(StateChanges):
         if per_key_group is not None and per_key_group < 1:
             raise ValueError(f"{per_key_group} keys per key group, expected at least 1")
         writer, errors, is_chosen = self.writer(), list[KeyTypeError](), False
+        lowest = {} if per_key_group is None else _lowest_by_max_parallelism(writer, per_key_group)
         for planned, change in _changes(writer):
             if not change.operator.has_keyed_state:
                 continue
             try:
-                choice = _choice(writer.spark, change, fraction, keys, per_key_group)
+                limits = lowest.get(change.operator.record.max_parallelism, {})
+                choice = _choice(change, fraction, keys, limits)
                 is_chosen = True
             except KeyTypeError as error:
                 errors.append(error)
@@ -171,26 +172,36 @@ def _with_choice(choice: KeyChoice, change: ChangedOperator) -> ChangedOperator:
 
 
 def _choice(
-    spark: SparkSession | None,
     change: ChangedOperator,
     fraction: float | None,
     keys: Sequence[Any] | None,
-    per_key_group: int | None,
+    limits: dict[int, int],
 ) -> KeyChoice:
     if fraction is not None:
         return SampledKeys.of_fraction(fraction)
     if keys is not None:
         return listed_keys(change.operator, keys, is_excluded=False)
-    assert per_key_group is not None  # as sample checks
-    rows = change.stored_rows(None)
-    work: Callable[[StoredSplit], dict[int, list[int]]] = partial(_lowest, rows, per_key_group)
-    if spark is None:
-        lowest = list(map(work, rows.splits()))
-    else:
-        from savepoint_spark.session.tasks import done_by_tasks  # noqa: PLC0415  # Spark is slow
+    return SampledKeys(0, limits)
 
-        lowest = done_by_tasks(spark, work, rows.splits())
-    return SampledKeys(0, limits_of(lowest, per_key_group))
+
+def _lowest_by_max_parallelism(writer: SavepointWriter, count: int) -> dict[int, dict[int, int]]:
+    """Max parallelism -> key group -> the limit of the hashes of the keys that are taken.
+
+    Operators share the limits, so that they keep the same keys.
+    """
+    lowest: dict[int, list[dict[int, list[int]]]] = {}
+    for _, change in _changes(writer):
+        if change.operator.has_keyed_state:
+            rows = change.stored_rows(None)
+            work: Callable[[StoredSplit], dict[int, list[int]]] = partial(_lowest, rows, count)
+            of_operator = lowest.setdefault(change.operator.record.max_parallelism, [])
+            if writer.spark is None:
+                of_operator += map(work, rows.splits())
+            else:
+                from savepoint_spark.session.tasks import done_by_tasks  # noqa: PLC0415  # Spark is slow
+
+                of_operator += done_by_tasks(writer.spark, work, rows.splits())
+    return {most: limits_of(of_splits, count) for most, of_splits in lowest.items()}
 
 
 def _lowest(rows: StoredKeyedRows, count: int, split: StoredSplit) -> dict[int, list[int]]:

@@ -198,6 +198,29 @@ def test_some_keys_of_each_key_group(spark: SparkSession, tmp_path: Path) -> Non
     assert [row["count"] for row in table.groupBy("key_group").count().collect()] == [5] * 8
 
 
+def test_operators_with_different_keys_keep_the_same_keys(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    total, writer = (
+        ValueStateDescriptor("total", Types.LONG()),
+        Savepoint.create(spark, max_parallelism=8, parallelism=2),
+    )
+    for uid, rows in (("all", spark.range(800)), ("some", spark.range(400, 1200))):
+        keyed = OperatorTransformation.bootstrap_with(rows.withColumn("total", F.col("id")))
+        writer = writer.with_operator(uid, keyed.key_by("id").with_state(total))
+    writer.write(tmp_path / "whole")
+    Savepoint.load(spark, tmp_path / "whole").sample(per_key_group=5).write(tmp_path / "few")
+    few = Savepoint.open(tmp_path / "few")
+    kept = {
+        uid: set(few.scan(f"{uid}.keyed_state", columns=["key"]).to_arrow()["key"].to_pylist())
+        for uid in ("all", "some")
+    }
+    common = set(range(400, 800))
+    assert kept["all"] & common == kept["some"] & common
+    assert kept["all"] - kept["some"]
+    assert kept["some"] - kept["all"]
+
+
 def test_wrong_samples_are_refused(spark: SparkSession) -> None:
     savepoint = load(spark, "currency-2.2.1-hashmap-canonical")
     for wrong in ({}, {"fraction": 0.0}, {"fraction": 1.5}, {"per_key_group": 0}):

@@ -144,3 +144,41 @@ def test_nulls_have_the_type() -> None:
 )
 def test_types_have_names(data_type: pa.DataType, known: FieldType) -> None:
     assert field_type(data_type) is known
+
+
+NUMBERS = [
+    0,
+    7,
+    9,
+    10,
+    99,
+    100,
+    127,
+    128,
+    1000,
+    32767,
+    32768,
+    123456,
+    2**31 - 1,
+    2**31,
+    2**40,
+    2**62,
+]
+SIGNED = [*NUMBERS, *(-number - 1 for number in NUMBERS)]
+
+
+@pytest.mark.parametrize("method", ["hash", "digits"])
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_equal_numbers_get_equal_results_in_columns_of_any_width(method: str, bits: int) -> None:
+    narrow = {8: pa.int8(), 16: pa.int16(), 32: pa.int32()}[bits]
+    numbers = [number for number in SIGNED if -(1 << (bits - 1)) <= number < 1 << (bits - 1)]
+    wide = masked(pa.array(numbers, pa.int64()), method)
+    assert masked(pa.array(numbers, narrow), method) == wide
+    texts = masked(pa.array(list(map(str, numbers))), method, numbers=True)
+    assert texts == list(map(str, wide))
+
+
+@pytest.mark.parametrize("method", ["hash", "digits"])
+def test_texts_that_are_no_numbers_are_masked_as_texts(method: str) -> None:
+    texts = pa.array(["007", "-0", "1.5", "12 ", "9" * 30, "a"])
+    assert masked(texts, method, numbers=True) == masked(texts, method)

@@ -78,3 +78,15 @@ def test_undecoded_values_are_told_or_refused() -> None:
 
 def test_without_a_method_that_masks_nothing_is_masked() -> None:
     assert plan("stateful", "rules: [{method: keep}]").masked() is None
+
+
+def test_only_a_rule_that_names_a_state_of_a_connector_changes_it() -> None:
+    everything = plan("transactions_source", "rules: [{state: '*', method: hash, type: bytes}]")
+    (reader,) = [pair for pair in everything.fields if pair[0].state == "SourceReaderState"]
+    assert reader[0].is_own
+    assert reader[1] is None
+    assert everything.masked() is None
+    assert "SourceReaderState" not in str(everything.unnamed)
+    assert "Flink's own" in {field.method for field in everything.told({})}
+    named = plan("transactions_source", "rules: [{state: SourceReaderState, method: hash}]")
+    assert named.masked() is not None

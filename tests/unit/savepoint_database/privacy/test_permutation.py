@@ -31,22 +31,42 @@ def test_digits_keep_their_number() -> None:
     assert permuted_digits(SECRET, "") == ""
 
 
-@pytest.mark.parametrize("bits", [8, 11])
-def test_integers_keep_sign_and_type(bits: int) -> None:
-    least, behind = -(1 << (bits - 1)), 1 << (bits - 1)
-    found = [permuted_integer(SECRET, number, bits) for number in range(least, behind)]
-    assert sorted(found) == list(range(least, behind))
-    assert all((one < 0) == (at < 0) for one, at in zip(found, range(least, behind), strict=True))
+@pytest.mark.parametrize("secret", [b"secret %d" % number for number in range(20)])
+def test_one_digit_gets_any_order_of_ten(secret: bytes) -> None:
+    digits = [int(permuted_digits(secret, str(number))) for number in range(10)]
+    assert sorted(digits) == list(range(10))
+    distances = {(new - old) % 10 for old, new in enumerate(digits)}
+    assert len(distances) > 2
+
+
+def test_integers_keep_their_sign_and_need_the_same_type() -> None:
+    for least, behind in ((-128, 128), (-32768, -32000), (128, 1000), (32767, 33000)):
+        numbers = range(least, behind)
+        permuted_numbers = [permuted_integer(SECRET, number) for number in numbers]
+        assert len(set(permuted_numbers)) == len(numbers)
+        for new, old in zip(permuted_numbers, numbers, strict=True):
+            assert (new < 0) == (old < 0)
+            assert width_of(new) == width_of(old)
 
 
 def test_decimals_keep_their_digits_and_their_type() -> None:
-    numbers = [*range(1000, 1200), -1234, 2_147_483_647, 0, 7]
-    found = [permuted_decimal(SECRET, number, 32) for number in numbers]
-    for number, new in zip(numbers, found, strict=True):
+    numbers = [
+        *range(-9, 10),
+        *range(1000, 1200),
+        *(-1234, 127, 128, -128, -129, 32767, 32768, 2_147_483_647, 2_147_483_648, -(2**31)),
+        *(2**63 - 1, -(2**63)),
+    ]
+    permuted_numbers = [permuted_decimal(SECRET, number) for number in numbers]
+    for number, new in zip(numbers, permuted_numbers, strict=True):
         assert len(str(new)) == len(str(number))
         assert (new < 0) == (number < 0)
-        assert -(1 << 31) <= new < 1 << 31
-    assert len(set(found)) == len(numbers)
+        assert width_of(new) == width_of(number)
+    assert len(set(permuted_numbers)) == len(numbers)
+
+
+def width_of(number: int) -> int:
+    """Bits of the smallest type of Java that has the number."""
+    return next(bits for bits in (8, 16, 32, 64) if -(1 << (bits - 1)) <= number < 1 << (bits - 1))
 
 
 def test_bytes_have_the_wanted_size() -> None:
