@@ -172,7 +172,7 @@ def _in_memory(snapshot: Snapshot, record: OperatorState) -> InMemory | None:
 def batches(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
     """All rows of all tables; raises the error of a table that can't be read."""
     for operator in snapshot.operators():
-        for table in operator.tables:
+        for table in operator.readable_tables:
             scan = operator.scan(table, ReadOptions(undescribed_subclasses="bytes"))
             for split in scan.splits():
                 for batch in scan.read(split):

@@ -103,7 +103,7 @@ def round_trip(spark: SparkSession, path: str, folder: Path, uids: Sequence[str]
 
 def _legs(savepoint: Any) -> Iterator[Leg]:
     for operator in savepoint.operators():
-        for table in operator.tables:
+        for table in operator.readable_tables:
             name = f"{operator.name}.{table.name}"
             keys = [shown.name for shown in table.columns if shown.name in ("key", "namespace")]
             # Timers and raw state have no column of their own.

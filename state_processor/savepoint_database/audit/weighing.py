@@ -89,7 +89,7 @@ def statistics_of(
         states = (state for operator in operators for state in operator.catalog.states)
         _check_ttl(ttl_ms, states, snapshot.path)
         for operator in operators:
-            report.add(operator, operator.tables)
+            report.add(operator, operator.readable_tables)
             report.problems.extend(
                 f"operator {operator.name}: {problem}" for problem in operator.catalog.problems
             )

@@ -213,7 +213,7 @@ class SavepointDiff:
             if wanted is not None and operator is not wanted[0]:
                 continue
             others = {table.name: table for table in other.tables}
-            for table in operator.tables:
+            for table in operator.readable_tables:
                 is_wanted = wanted is None or table.name == wanted[1].name
                 if is_wanted and table.name in others:
                     sides = self._side(operator, table), self._side(other, others[table.name])

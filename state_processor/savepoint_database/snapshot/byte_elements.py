@@ -66,7 +66,9 @@ def element_values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
     kinds = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
     if not any(known.name == state and known.kind in kinds for known in operator.catalog.states):
         return
-    table = next((table for table in operator.tables if table.states[0].name == state), None)
+    table = next(
+        (table for table in operator.readable_tables if table.states[0].name == state), None
+    )
     if table is None:
         return
     scan = operator.scan(table, ReadOptions(with_subtask=True))

@@ -190,7 +190,7 @@ class TableDescription:
     def of_operator(cls, operator: Operator, names: Mapping[str, str]) -> Iterator[Self]:
         """Tables of an operator; ``names`` are full name -> name in SQL."""
         problems = {name: tuple(map(str, in_table)) for name, in_table in operator.problems.items()}
-        for table in operator.tables:
+        for table in operator.readable_tables:
             full = f"{operator.name}.{table.name}"
             yield cls(
                 full,

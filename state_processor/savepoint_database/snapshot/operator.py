@@ -34,6 +34,7 @@ from savepoint_formats.values.recoding import holds_kryo
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from savepoint_formats.errors import SavepointError
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata, OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
@@ -78,7 +79,7 @@ class Operator:
     def _repr_html_(self) -> str:
         rows = [
             (table.name, column.name, spark_type_name(column_type(table, column)))
-            for table in self.tables
+            for table in self.readable_tables
             for column in table.columns
         ]
         rows += [(name, "", str(problems[0])) for name, problems in self.unread_tables.items()]
@@ -115,25 +116,37 @@ class Operator:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Tables of its states."""
+        """Tables of its states.
+
+        Raises:
+            SavepointError: All files of a table are missing or damaged, so that its columns are
+                unknown. ``readable_tables`` has the others, and ``unread_tables`` the reasons.
+        """
+        for problems in self.unread_tables.values():
+            raise _error_of(problems[0], self.name)
+        return self.readable_tables
+
+    @property
+    def readable_tables(self) -> tuple[Table, ...]:
+        """Tables of its states, except those without a readable file."""
         return tables_of(self.catalog.states)
 
     @property
     def state_columns(self) -> dict[str, str]:
         """Keyed state -> the column of its values; timers have several."""
-        keyed = (table for table in self.tables if table.states[0].kind.is_keyed)
+        keyed = (table for table in self.readable_tables if table.states[0].kind.is_keyed)
         columns = (pair for table in keyed for pair in table.state_columns())
         return {state.name: column.name for column, state in columns}
 
     @property
     def problems(self) -> dict[str, tuple[CatalogProblem, ...]]:
         """Table -> why files of it can't be read; includes tables of which nothing else is known."""
-        return problems_by_table(self.catalog.problems, self.tables)
+        return problems_by_table(self.catalog.problems, self.readable_tables)
 
     @property
     def unread_tables(self) -> dict[str, tuple[CatalogProblem, ...]]:
         """Tables without a readable file, and why."""
-        known = {table.name for table in self.tables}
+        known = {table.name for table in self.readable_tables}
         return {name: problems for name, problems in self.problems.items() if name not in known}
 
     @property
@@ -152,10 +165,7 @@ class Operator:
         """
         for problem in self.catalog.problems:
             if problem.is_keyed or not is_keyed:
-                # A copy: the catalog raises its own error again.
-                raise copy(problem.error).within(
-                    f"subtask {problem.subtask}", f"operator {self.name}"
-                )
+                raise _error_of(problem, self.name)
 
     def table(self, name: str) -> Table:
         """The table of this name.
@@ -164,7 +174,7 @@ class Operator:
             StateNotFoundError: There is no such table; the message lists all tables.
             SavepointError: Its files are missing or damaged.
         """
-        for table in self.tables:
+        for table in self.readable_tables:
             if table.name == name:
                 return table
         if name in (unread := self.unread_tables):
@@ -172,7 +182,7 @@ class Operator:
             places = (f"subtask {problem.subtask}", f"table {name}", f"operator {self.name}")
             # A copy: the catalog raises its own error again.
             raise copy(problem.error).within(*places)
-        names = [table.name for table in self.tables]
+        names = [table.name for table in self.readable_tables]
         known = ", ".join(names) or "none"
         unread_files = "".join(
             f"; could not be read: {problem}" for problem in self.catalog.problems
@@ -183,7 +193,7 @@ class Operator:
 
     def without_table(self) -> StateNotFoundError:
         """The error for a table named by the operator alone; lists its tables."""
-        own = (*(table.name for table in self.tables), *self.unread_tables)
+        own = (*(table.name for table in self.readable_tables), *self.unread_tables)
         names = [f"{self.name}.{name}" for name in own]
         return StateNotFoundError(
             f"{self.name} is an operator, not a table; its tables: {', '.join(names) or 'none'}"
@@ -288,3 +298,8 @@ def names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) ->
         )
         warnings.warn(message, UnknownUidWarning, stacklevel=3)
     return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}
+
+
+def _error_of(problem: CatalogProblem, operator: str) -> SavepointError:
+    # A copy: the catalog raises its own error again.
+    return copy(problem.error).within(f"subtask {problem.subtask}", f"operator {operator}")

@@ -112,7 +112,7 @@ def _query_node(depth: int, number: int, description: str, operators: list[Opera
 
 def _row_count(operator: Operator) -> int:
     """Number of rows of state; timers and state that only its operator knows have none."""
-    tables = (table for table in operator.tables if _holds_rows(table.states[0].kind))
+    tables = (table for table in operator.readable_tables if _holds_rows(table.states[0].kind))
     return sum(operator.scan(table, ReadOptions()).count() for table in tables)
 
 

@@ -268,7 +268,7 @@ class Snapshot:
         return [
             column
             for operator in self._operators
-            for shown in operator.tables
+            for shown in operator.readable_tables
             for column in ColumnDescription.of_table(operator, shown)
         ]
 

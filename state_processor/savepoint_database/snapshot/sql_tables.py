@@ -80,7 +80,7 @@ class SqlTables:
         if operator.id not in self._tables:
             unread = operator.unread_tables
             names = distinct_names(
-                (*(table.name for table in operator.tables), *unread), plain_name
+                (*(table.name for table in operator.readable_tables), *unread), plain_name
             )
             self._tables[operator.id] = tuple(
                 SqlTable(

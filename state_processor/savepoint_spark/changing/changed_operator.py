@@ -155,7 +155,7 @@ class ChangedOperator(OperatorChanges):
 
     def table_of(self, spark: SparkSession | None, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
-        tables = (table for table in self.operator.tables if state in table.states)
+        tables = (table for table in self.operator.readable_tables if state in table.states)
         return self._table(spark, next(tables))
 
     def _table(
@@ -179,7 +179,7 @@ class ChangedOperator(OperatorChanges):
         self, spark: SparkSession, where: Column | str, subclasses: UndescribedSubclasses
     ) -> Self:
         """See ``SavepointWriter.delete_keys``."""
-        keyed = (table for table in self.operator.tables if table.states[0].kind.is_keyed)
+        keyed = (table for table in self.operator.readable_tables if table.states[0].kind.is_keyed)
         rows = [self._table(spark, table, subclasses).data() for table in keyed]
         keys = keys_where(rows, where, self.operator.name)
         deleted = keys if self.deleted is None else self.deleted.union(keys)

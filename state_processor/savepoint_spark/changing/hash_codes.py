@@ -100,7 +100,7 @@ def _sample(operator: Operator) -> tuple[pa.Array, NDArray[np.uint16]]:
 
 def _key_batches(operator: Operator) -> Iterator[pa.RecordBatch]:
     options = ReadOptions(columns=(KEY, _KEY_GROUP), with_key_group=True)
-    for table in operator.tables:
+    for table in operator.readable_tables:
         if not table.states[0].kind.is_keyed or KEY not in {
             column.name for column in table.columns
         }:

@@ -138,7 +138,7 @@ class DescribedImport:
             rows = OperatorRows.of(data, stored, tuple(types))
             return OperatorStateTransformation((rows,))
         known: dict[str, pa.DataType | None] = {KEY_GROUP: pa.int32()}
-        for table in operator.tables:
+        for table in operator.readable_tables:
             if table.name in (KEYED_STATE, WINDOW_STATE):
                 # State with a time to live is not written without its times, unless they are to
                 # be that of writing.

@@ -75,7 +75,9 @@ class OtherTables:
         of_keys: TableScan | None = None,
     ) -> OtherTables:
         """The tables to read along with one that has this namespace."""
-        tables = [table for table in operator.tables if table.states[0].kind is StateKind.TIMERS]
+        tables = [
+            table for table in operator.readable_tables if table.states[0].kind is StateKind.TIMERS
+        ]
         readable = [table for table in tables if set(_TIMER) <= set(_names(table))]
         timers = tuple(
             savepoint.scan(
@@ -252,7 +254,7 @@ class ReaderPlan:
 
     def scan(self, states: Sequence[State]) -> TableScan:
         """A scan of states with one namespace; their columns get names that no state has."""
-        whole = next(table for table in self.operator.tables if states[0] in table.states)
+        whole = next(table for table in self.operator.readable_tables if states[0] in table.states)
         (table,) = tables_of(states)
         first = len(table.columns) - len(states)
         columns = [

@@ -238,7 +238,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             raise StateNotFoundError(
                 f"{kind.value} state {name!r} of {operator.name} {what}; it has: {known}"
             )
-        table = next(t.name for t in operator.tables if t.states == (wanted,))
+        table = next(t.name for t in operator.readable_tables if t.states == (wanted,))
         return read_rows(self, f"{operator.name}.{table}", asked)
 
     def register(

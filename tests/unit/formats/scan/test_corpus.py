@@ -70,7 +70,7 @@ def counts(corpus: Path) -> dict[Path, Counts]:
                 rows_of(savepoint.scan(f"{operator.name}.{table.name}")),
             )
             for operator in savepoint.operators()
-            for table in operator.tables
+            for table in operator.readable_tables
         }
     return found
 

@@ -387,7 +387,7 @@ def read_what_can_be_read(savepoint: Savepoint) -> None:
     except SavepointError:
         return
     for operator in opened.operators():
-        for table in operator.tables:
+        for table in operator.readable_tables:
             scan = opened.scan(f"{operator.name}.{table.name}")
             for split in scan.splits():
                 try:

@@ -390,7 +390,7 @@ def is_readable(path: Path) -> bool:
         for operator in savepoint.operators():
             if operator.problems:
                 return False
-            for table in operator.tables:
+            for table in operator.readable_tables:
                 scan = savepoint.scan(f"{operator.name}.{table.name}")
                 for split in scan.splits():
                     for _ in scan.read(split):

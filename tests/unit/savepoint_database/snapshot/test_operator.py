@@ -6,9 +6,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_database.snapshot.operator import short_ids
-from savepoint_formats.errors import AmbiguousOperatorError, OperatorNotFoundError
+from savepoint_formats.errors import (
+    AmbiguousOperatorError,
+    OperatorNotFoundError,
+    StateFileNotFoundError,
+)
 from savepoint_formats.key_groups.operator_id import OperatorId
 from state_processor import Savepoint
 
@@ -118,3 +123,15 @@ def test_the_shortest_digits_that_stand_for_no_other(alike: tuple[Savepoint, str
         ids[1]: "0123456789b",
         ids[2]: "012345670",
     }
+
+
+def test_a_table_of_a_missing_file_is_never_left_out_in_silence(tmp_path: Path) -> None:
+    opened = copy_of(Sample("currency-2.2.1-hashmap-canonical"), tmp_path)
+    assert "keyed_state" in [table.name for table in opened.operator("summarize").tables]
+    for subtask in range(opened.operator("summarize").record.parallelism):
+        file_of(opened, f"summarize {subtask}: keyed state").unlink(missing_ok=True)
+    operator = Savepoint.open(opened.path, uids=["summarize"]).operator("summarize")
+    with pytest.raises(StateFileNotFoundError, match="operator summarize"):
+        operator.tables  # noqa: B018  # a property that raises
+    assert "keyed_state" in operator.unread_tables
+    assert "keyed_state" not in [table.name for table in operator.readable_tables]
