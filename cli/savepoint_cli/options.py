@@ -136,7 +136,9 @@ class Opening:
         path = self.path
         if self.trigger or self.trigger_into:
             with usage_errors():
-                path = state_processor.take_savepoint(path, self.trigger_into, on_progress=_note)
+                path = state_processor.take_savepoint(
+                    path, self.trigger_into, on_progress=_note, allow_paths=self.allow_paths
+                )
             _note(f"{path} is complete, and stays")
         savepoint = Savepoint.open(path, **self.settings)
         shown = click.get_current_context().params.get("output")

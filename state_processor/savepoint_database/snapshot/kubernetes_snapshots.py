@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from savepoint_database.snapshot.named_paths import plain_path
 from savepoint_formats.errors import DescriptionError, SavepointNotFoundError
 
 _KIND = "FlinkStateSnapshot"
@@ -19,6 +20,7 @@ def kubernetes_snapshot(text: str) -> str:
     Raises:
         DescriptionError: It is something else, or the snapshots are of several jobs.
         SavepointNotFoundError: None of them is completed.
+        ClusterError: The path has options or credentials, or leads to another cluster.
     """
     try:
         read = json.loads(text)
@@ -40,7 +42,7 @@ def kubernetes_snapshot(text: str) -> str:
     path = completed[-1].get("path") if completed else None
     if not isinstance(path, str) or not path:
         raise SavepointNotFoundError(f"no snapshot is completed; there are {states}")
-    return path
+    return plain_path(path)
 
 
 def _nothing(reason: str) -> DescriptionError:

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database.snapshot.flink_rest import RestInterface
+from savepoint_database.snapshot.named_paths import allowed_path
 from savepoint_formats.errors import (
     AmbiguousJobError,
     ClusterError,
@@ -27,12 +28,13 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import is_live
+from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.printable import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.locations.path_rules import PathRules
+    from savepoint_formats.locations.location import PathText
 
 _ID = re.compile("[0-9a-f]{32}")
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
@@ -202,8 +204,9 @@ def read_latest(
     while time.monotonic() < end:
         snapshot = job.latest()
         if snapshot is not None:
+            path = allowed_path(snapshot.path, rules)
             try:
-                directory = SnapshotDirectory.of(snapshot.path, rules)
+                directory = SnapshotDirectory.of(path, rules)
                 data = directory.read_metadata()
             except SavepointNotFoundError as error:
                 problem = str(error)
@@ -213,7 +216,7 @@ def read_latest(
                     f" its older checkpoints: {_TRIGGER} that stays"
                 )
                 warnings.warn(message, NewestSnapshotWarning, stacklevel=4)
-                return snapshot.path, directory, data, job.names()
+                return path, directory, data, job.names()
         time.sleep(_POLL_SECONDS)
     raise SavepointNotFoundError(
         f"{problem}; the cluster names this path, which may be on its own machines, or deleted"
@@ -252,7 +255,11 @@ def live_snapshots(address: str) -> list[LiveSnapshot]:
 
 
 def take_savepoint(
-    address: str, directory: str = "", *, on_progress: Callable[[str], None] | None = None
+    address: str,
+    directory: str = "",
+    *,
+    on_progress: Callable[[str], None] | None = None,
+    allow_paths: Iterable[PathText] = (),
 ) -> str:
     """Makes a running job take a canonical savepoint, waits for it, and returns its path.
 
@@ -262,16 +269,20 @@ def take_savepoint(
         address: The job, ``flink://host:8081/JOB``.
         directory: Where the savepoint is made; by default where the cluster makes them.
         on_progress: Gets a line whenever something changes.
+        allow_paths: Stores that the cluster may name, as in ``Savepoint.open``; the one of ``directory`` may
+            be named as well.
 
     Raises:
         JobNotFoundError, AmbiguousJobError: The address names no job, or several.
-        ClusterError: The cluster refuses, or the savepoint failed.
+        ClusterError: The cluster refuses, or the savepoint failed, or the cluster names a path that is
+            not allowed.
         UnreachableError: It does not answer.
 
     Example:
         >>> Savepoint.open(take_savepoint("flink://localhost:8081/orders"))
     """
     job = LiveJob.of(address)
+    rules = PathRules.of([*allow_paths, *filter(None, [directory])])
     body: dict[str, Any] = {"cancel-job": False, "formatType": "CANONICAL"}
     if directory:
         body["target-directory"] = directory
@@ -280,7 +291,7 @@ def take_savepoint(
     while True:
         answer = job.rest.get("jobs", job.id, "savepoints", request)
         if (answer.get("status") or {}).get("id") == "COMPLETED":
-            return _location(job, answer.get("operation") or {})
+            return allowed_path(_location(job, answer.get("operation") or {}), rules)
         line = _progress(job)
         if on_progress is not None and line != told:
             on_progress(line)
