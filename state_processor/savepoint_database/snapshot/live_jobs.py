@@ -15,10 +15,18 @@ import time
 import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.flink_rest import RestInterface
 from savepoint_database.snapshot.named_paths import allowed_path
+from savepoint_database.snapshot.rest_answers import (
+    Answer,
+    milliseconds_of,
+    number_of,
+    object_of,
+    objects_of,
+    text_of,
+)
 from savepoint_formats.errors import (
     AmbiguousJobError,
     ClusterError,
@@ -112,30 +120,30 @@ class LiveJob:
     def snapshots(self) -> list[LiveSnapshot]:
         """Its completed checkpoints and savepoints, the newest first."""
         statistics = self.rest.get("jobs", self.id, "checkpoints")
-        latest = statistics.get("latest") or {}
+        latest = object_of(statistics, "latest")
         told = [
-            *(latest.get(name) for name in ("completed", "savepoint")),
-            *(statistics.get("history") or ()),
+            *(object_of(latest, name) for name in ("completed", "savepoint")),
+            *objects_of(statistics, "history"),
         ]
         by_id: dict[int, LiveSnapshot] = {}
         for entry in told:
-            if isinstance(entry, dict) and entry.get("status") == "COMPLETED":
+            if entry.get("status") == "COMPLETED":
                 snapshot = self._snapshot(entry)
                 by_id.setdefault(snapshot.id or 0, snapshot)
         return [by_id[number] for number in sorted(by_id, reverse=True)]
 
-    def _snapshot(self, told: dict[str, Any]) -> LiveSnapshot:
-        at = _number(told.get("trigger_timestamp")) / 1000
-        path = str(told.get("external_path") or "")
+    def _snapshot(self, told: Answer) -> LiveSnapshot:
+        at = milliseconds_of(told, "trigger_timestamp") / 1000
+        path = text_of(told, "external_path")
         return LiveSnapshot(
             self.name,
             self.id,
             self.state,
-            _number(told.get("id")),
+            number_of(told, "id"),
             "savepoint" if told.get("is_savepoint") else "checkpoint",
             f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}Z",
             max(0, int(time.time() - at)),
-            _number(told.get("state_size")),
+            number_of(told, "state_size"),
             "" if path == _NOT_ADDRESSABLE else path,
             bool(told.get("discarded")),
         )
@@ -162,28 +170,18 @@ class LiveJob:
 
     def names(self) -> dict[str, str]:
         """Hash of an operator -> the name of its vertex, for operators that begin a vertex."""
-        vertices = self.rest.get("jobs", self.id).get("vertices") or ()
-        return {
-            str(vertex.get("id")): str(vertex.get("name"))
-            for vertex in vertices
-            if isinstance(vertex, dict) and _ID.fullmatch(str(vertex.get("id")))
-        }
-
-
-def _number(value: object) -> int:
-    """A number of an answer. Raises ``ClusterError`` for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
-        raise ClusterError(f"the cluster answered {value!r}, expected a number")
-    return value
+        vertices = objects_of(self.rest.get("jobs", self.id), "vertices")
+        named = {text_of(vertex, "id"): text_of(vertex, "name") for vertex in vertices}
+        return {vertex: name for vertex, name in named.items() if name and _ID.fullmatch(vertex)}
 
 
 def _jobs(rest: RestInterface) -> Iterator[LiveJob]:
-    for job in rest.get("jobs", "overview").get("jobs") or ():
-        if not isinstance(job, dict) or not _ID.fullmatch(str(job.get("jid"))):
+    for job in objects_of(rest.get("jobs", "overview"), "jobs"):
+        if not _ID.fullmatch(text_of(job, "jid")):
             raise ClusterError(
                 f"{rest.base} does not answer like Flink's REST interface: {job!r:.100}"
             )
-        yield LiveJob(rest, job["jid"], str(job.get("name")), str(job.get("state")))
+        yield LiveJob(rest, job["jid"], text_of(job, "name"), text_of(job, "state"))
 
 
 def read_latest(
@@ -283,15 +281,18 @@ def take_savepoint(
     """
     job = LiveJob.of(address)
     rules = PathRules.of([*allow_paths, *filter(None, [directory])])
-    body: dict[str, Any] = {"cancel-job": False, "formatType": "CANONICAL"}
+    body: Answer = {"cancel-job": False, "formatType": "CANONICAL"}
     if directory:
         body["target-directory"] = directory
-    request = str(job.rest.post(body, "jobs", job.id, "savepoints").get("request-id"))
+    request = text_of(job.rest.post(body, "jobs", job.id, "savepoints"), "request-id")
     told = ""
     while True:
         answer = job.rest.get("jobs", job.id, "savepoints", request)
-        if (answer.get("status") or {}).get("id") == "COMPLETED":
-            return allowed_path(_location(job, answer.get("operation") or {}), rules)
+        status = text_of(object_of(answer, "status"), "id")
+        if status == "COMPLETED":
+            return allowed_path(_location(job, object_of(answer, "operation")), rules)
+        if status != "IN_PROGRESS":
+            raise ClusterError(f"the savepoint of job {job.name} is {status or 'unknown'}")
         line = _progress(job)
         if on_progress is not None and line != told:
             on_progress(line)
@@ -299,13 +300,12 @@ def take_savepoint(
         time.sleep(_POLL_SECONDS)
 
 
-def _location(job: LiveJob, operation: dict[str, Any]) -> str:
-    cause = operation.get("failure-cause")
-    location = operation.get("location")
-    if cause or not isinstance(location, str):
-        trace = str(
-            (cause or {}).get("stack-trace") or (cause or {}).get("class") or "no reason told"
-        )
+def _location(job: LiveJob, operation: Answer) -> str:
+    cause = object_of(operation, "failure-cause")
+    location = text_of(operation, "location")
+    if cause or not location:
+        told = (text_of(cause, name).strip() for name in ("stack-trace", "class"))
+        trace = next(filter(None, told), "no reason told")
         reasons = [line.strip() for line in trace.splitlines() if line.startswith("Caused by: ")]
         reason = (reasons or trace.splitlines())[-1]
         raise ClusterError(f"job {job.name} could not take a savepoint: {reason}")
@@ -314,13 +314,8 @@ def _location(job: LiveJob, operation: dict[str, Any]) -> str:
 
 def _progress(job: LiveJob) -> str:
     """Progress of a savepoint under way, in a line."""
-    history = job.rest.get("jobs", job.id, "checkpoints").get("history") or ()
-    for entry in history:
-        if (
-            isinstance(entry, dict)
-            and entry.get("status") == "IN_PROGRESS"
-            and entry.get("is_savepoint")
-        ):
+    for entry in objects_of(job.rest.get("jobs", job.id, "checkpoints"), "history"):
+        if entry.get("status") == "IN_PROGRESS" and entry.get("is_savepoint"):
             done, all_of_them = entry.get("num_acknowledged_subtasks"), entry.get("num_subtasks")
             return f"savepoint {entry.get('id')} of {job.name}: {done} of {all_of_them} subtasks"
     return f"savepoint of {job.name}: waiting"
