@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
     from state_processor import Compatibility
 
     Case = tuple[Version, str]
@@ -36,6 +38,9 @@ ROW = "Types.ROW(Types.INT, Types.STRING)"
 COUNT = 'new ValueStateDescriptor<>("count", Types.INT)'
 AUDIT = 'process(new Audit()).returns(Types.STRING).uid("audit")'
 SECONDS = "{'name': 'seconds', 'type': 'int'}"
+CALLER = "\"{'name': 'caller', 'type': 'string'},\"\n"
+LENGTH = "\"{'name': 'length', 'type': 'int'}]}\""
+KIND = "+ \"{'name': 'kind', 'type': {'type': 'enum', 'name': 'Kind', 'symbols': ['A', 'B']}}\""
 LAST = "+ \"{'name': 'kind',"
 
 
@@ -110,12 +115,39 @@ RESTORED: tuple[Case, ...] = (
         "operator-new",
     ),
     (
+        Version("avro last field removed", {SECONDS + ',"': SECONDS + '"', KIND: ""}),
+        "avro-evolved",
+    ),
+    (Version("avro doc", {SECONDS: SECONDS[:-1] + ", 'doc': 'x'}"}), "avro-evolved"),
+    (Version("avro namespace", {"'namespace': 'shop'": "'namespace': 'mall'"}), "avro-evolved"),
+    (
         Version(
-            "avro field with default", with_field("{'name': 'n', 'type': 'int', 'default': 1}")
+            "avro class with a field in the middle",
+            {
+                LENGTH: "\"{'name': 'to', 'type': ['null', 'string'], 'default': null},\" + "
+                + LENGTH
+            },
         ),
         "avro-evolved",
     ),
-    (Version("avro field removed", {SECONDS + ',"': '"'}), "avro-evolved"),
+    (
+        Version(
+            "avro class without its first field",
+            {CALLER: '""\n', 'call.put(SCHEMA$.getField("caller").pos(), "me");': ""},
+        ),
+        "avro-evolved",
+    ),
+    (Version("reflected field widened", field("int size = 4;", "long size = 4;")), "avro-evolved"),
+    (
+        Version(
+            "reflected field with default",
+            field(
+                "int size = 4;",
+                'int size = 4; @org.apache.avro.reflect.AvroDefault("7") public int more = 5;',
+            ),
+        ),
+        "avro-evolved",
+    ),
     (Version("avro int to long", {SECONDS: "{'name': 'seconds', 'type': 'long'}"}), "avro-evolved"),
     (
         Version("avro int to a union", {SECONDS: "{'name': 'seconds', 'type': ['null', 'int']}"}),
@@ -284,6 +316,48 @@ REFUSED: tuple[Case, ...] = (
     (Version("avro symbol removed", {"'symbols': ['A', 'B']": "'symbols': ['A']"}), "avro-schema"),
     (Version("avro record renamed", {"'name': 'Visit'": "'name': 'Call'"}), "avro-schema"),
     (
+        Version(
+            "avro field with default", with_field("{'name': 'n', 'type': 'int', 'default': 1}")
+        ),
+        "avro-generic",
+    ),
+    (Version("avro field removed", {SECONDS + ',"': '"'}), "avro-generic"),
+    (
+        Version(
+            "avro field appended",
+            {KIND: KIND.removesuffix('"') + ",{'name': 'n', 'type': 'int', 'default': 1}\""},
+        ),
+        "avro-generic",
+    ),
+    (
+        Version(
+            "avro int to a union of long",
+            {SECONDS: "{'name': 'seconds', 'type': ['null', 'long']}"},
+        ),
+        "avro-generic",
+    ),
+    (
+        Version(
+            "avro class renamed",
+            {
+                "class Call ": "class Ring ",
+                "Call.class": "Ring.class",
+                "<Call>": "<Ring>",
+                "Call call = new Call": "Ring call = new Ring",
+                "Call.first": "Ring.first",
+                "static Call": "static Ring",
+                "Call oldCall": "Ring oldCall",
+            },
+        ),
+        "avro-class",
+    ),
+    (
+        Version(
+            "reflected field without default", field("int size = 4;", "int size = 4, more = 5;")
+        ),
+        "avro-schema",
+    ),
+    (
         Version("max parallelism", config={"pipeline.max-parallelism": "64"}),
         "other-max-parallelism",
     ),
@@ -361,7 +435,10 @@ def test_what_the_doctor_lets_pass_is_restored(
     assert {state for state in RESTORED_STATES if len(run.kept.get(state, ())) < 5} == lost
 
 
-RESTORED_STATES = ("order", "token", "visit", "row", "pair", "count", "notes", "amounts", "audits")
+RESTORED_STATES = (
+    *("order", "token", "visit", "call", "plain", "words", "row", "pair"),
+    *("count", "notes", "amounts", "audits"),
+)
 
 
 @named(REFUSED)
@@ -400,6 +477,42 @@ def test_flink_1_decides_alike(jobs: Jobs, tmp_path: Path, version: Version, rul
     found = judged(old.savepoint, new.savepoint, tmp_path)
     assert found.is_restorable is (run.error == "")
     assert rule in rules_of(found)
+
+
+def test_records_without_a_class_get_the_values_of_other_fields(jobs: Jobs, tmp_path: Path) -> None:
+    page = "{'name': 'page', 'type': 'string'}"
+    first = "{'name': 'first', 'type': 'string', 'default': 'x'}"
+    version = Version("avro field for another", {page: first})
+    cluster, old = jobs.of(FLINK_2), jobs.old(FLINK_2)
+    new, run = cluster.run(version), cluster.run(version, old.savepoint)
+    again = cluster.run(version, run.savepoint)
+    # The default of the new field is x; it has the page.
+    assert '"first": "start"' in again.kept["visit"][0]
+    found = judged(old.savepoint, new.savepoint, tmp_path)
+    assert found.verdict == "silent corruption"
+    assert "avro-generic-shifted" in rules_of(found)
+
+
+@pytest.mark.parametrize(("release", "backend"), [(FLINK_1, "hashmap"), (FLINK_2, "rocksdb")])
+def test_collections_that_kryo_writes_and_cannot_read(
+    jobs: Jobs, spark: SparkSession, tmp_path: Path, release: str, backend: str
+) -> None:
+    copied = 'new ArrayList<>(List.of("a", "b"))'
+    version = Version("unmodifiable", {copied: f"Collections.unmodifiableList({copied})"}).on(
+        backend
+    )
+    cluster = jobs.of(release)
+    old = cluster.run(version)
+    assert old.error == ""
+    assert "UnsupportedOperationException" in cluster.run(version, old.savepoint).error
+    found = judged(old.savepoint, old.savepoint, tmp_path, backend)
+    assert found.verdict == "not restorable"
+    assert "kryo-unreadable" in rules_of(found)
+    (where,) = (one.where for _, one in found.placed() if one.rule == "kryo-unreadable")
+    out = str(tmp_path / "renamed")
+    Savepoint.load(spark, old.savepoint, uids=UIDS).rename_class(*where.split(" → ")).write(out)
+    assert judged(out, old.savepoint, tmp_path, backend).verdict == "restorable"
+    assert cluster.run(version, out).kept["words"] == ["[a, b]"] * 5
 
 
 def test_a_new_field_has_the_value_of_its_initializer(jobs: Jobs) -> None:

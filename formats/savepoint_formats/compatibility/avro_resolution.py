@@ -33,9 +33,27 @@ _PROMOTED = {
     "string": ("bytes",),
     "bytes": ("string",),
 }
+_NUMBERS = ("int", "long", "float", "double")
 _NAMED = ("record", "error", "enum", "fixed")
 _MAX_TYPES = 10_000
 """Schemas with more named types are not compared."""
+
+
+def unwritten_parts(reader: str, writer: str) -> tuple[list[str], list[str]]:
+    """The parts that a writer's records lose where they have no class of their own.
+
+    Flink reads such a record by the writer's schema, and hands it to the serializer of the reader's,
+    which writes field by field, by position. Both schemas can be understood, and the reader's reads
+    the writer's.
+
+    Returns:
+        The types that can't be written, and the fields that get the values of others; each with the
+        reason.
+    """
+    by_position = _ByPosition()
+    schemas = _Schema.of(json.loads(reader)), _Schema.of(json.loads(writer))
+    failed = list(dict.fromkeys(by_position.unwritten(*schemas, "")))
+    return failed, list(dict.fromkeys(by_position.shifted))
 
 
 def unread_parts(reader: str, writer: str) -> list[str] | None:
@@ -176,6 +194,56 @@ class _Comparison:
                 yield from self.unread(type_, writer.part(source["type"]), where)
             elif "default" not in part and not _has_default(type_):
                 yield f"{where}: it is new, and has no default"
+
+
+@dataclass(slots=True)
+class _ByPosition:
+    """A walk over the schema that writes a record, and that of the record.
+
+    Attributes:
+        shifted: Fields that get the value of another one.
+    """
+
+    shifted: list[str] = field(default_factory=list)
+    met: set[tuple[int, int]] = field(default_factory=set)
+
+    def unwritten(self, new: _Schema, old: _Schema, place: str) -> Iterator[str]:
+        """The reasons why the new schema can't write all values of the old one."""
+        if old.kind == "union":
+            for branch in old.branches:
+                yield from self.unwritten(new, branch, place)
+        elif new.kind == "union":
+            same = [branch for branch in new.branches if _text(branch) == _text(old)]
+            if not same:
+                yield f"{place}: {_text(old)} is in no branch of the union"
+            for branch in same[:1]:
+                yield from self.unwritten(branch, old, place)
+        elif new.kind != old.kind:
+            if old.kind not in _NUMBERS or new.kind not in _NUMBERS:
+                yield f"{place}: {_text(old)} → {_text(new)}"
+        elif new.kind in ("array", "map"):
+            name = "items" if new.kind == "array" else "values"
+            inside = new.part(new.json[name]), old.part(old.json[name])
+            yield from self.unwritten(*inside, f"{place}[]")
+        elif new.kind == "enum":
+            lost = [each for each in old.json["symbols"] if each not in new.json["symbols"]]
+            if lost:
+                yield f"{place}: it lacks {', '.join(map(str, lost))}"
+        elif new.kind == "record" and (pair := (id(new.json), id(old.json))) not in self.met:
+            self.met.add(pair)
+            yield from self._unwritten_fields(new, old, place)
+
+    def _unwritten_fields(self, new: _Schema, old: _Schema, place: str) -> Iterator[str]:
+        stored = old.json["fields"]
+        for index, part in enumerate(new.json["fields"]):
+            where = f"{place}.{part['name']}"
+            if index >= len(stored):
+                yield f"{where}: the stored records have no field {index}"
+                continue
+            source = stored[index]
+            if source["name"] not in (part["name"], *part.get("aliases", ())):
+                self.shifted.append(f"{where}: it gets {source['name']}")
+            yield from self.unwritten(new.part(part["type"]), old.part(source["type"]), where)
 
 
 def _has_default(schema: _Schema) -> bool:

@@ -20,6 +20,7 @@ _EVOLUTION = (
     "serialization/schema_evolution/"
 )
 _TTL_MIGRATION = "FLINK-32955; TtlAwareSerializerSnapshot"
+_GENERIC_AVRO = "AvroSerializer; org.apache.avro.generic.GenericDatumWriter"
 _FIRST_WITH_TTL_MIGRATION = (2, 2)
 
 
@@ -235,6 +236,32 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         "give new fields a default and renamed ones an alias, and keep types, names and symbols; or "
         + ANOTHER_STATE,
         f"{_EVOLUTION}; org.apache.avro.SchemaCompatibility",
+    ),
+    _change(
+        "avro-class",
+        Verdict.AFTER_MIGRATION,
+        "Avro records have another class, and Flink needs the old one to read the serializer snapshot",
+        "if it is the same class: savepoint rename-class PATH OLD NEW OUT",
+        "AvroSerializerSnapshot.readSnapshot",
+    ),
+    _change(
+        "avro-generic",
+        Verdict.NOT_RESTORABLE,
+        "the Avro schema of a GenericRecord changed: Flink agrees to migrate, but reads records by the old"
+        " schema and writes them by the new one, by position: RocksDB fails at the first access, the"
+        " hashmap backend at the first checkpoint",
+        "keep the order and the types of the fields: only the last fields can go; or use generated classes"
+        " (SpecificRecord) in the old job, and take another savepoint; or " + ANOTHER_STATE,
+        _GENERIC_AVRO,
+    ),
+    _change(
+        "avro-generic-shifted",
+        Verdict.SILENT_CORRUPTION,
+        "the Avro schema of a GenericRecord changed: Flink reads records by the old schema and writes them"
+        " by the new one, by position, so that fields get the values of others without an error",
+        "keep the order of the fields: only the last fields can go; or use generated classes"
+        " (SpecificRecord) in the old job, and take another savepoint; or " + ANOTHER_STATE,
+        _GENERIC_AVRO,
     ),
     _change(
         "kryo-registrations",

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.avro_resolution import unread_parts
+from savepoint_formats.compatibility.avro_resolution import unread_parts, unwritten_parts
 from savepoint_formats.compatibility.facts import part_of
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
 from savepoint_formats.snapshots.kryo import KRYO
@@ -238,14 +238,45 @@ def _kryo(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) 
 
 
 def _avro(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
-    unread = unread_parts(new["schema"] or "", old["schema"] or "")
+    schemas = new["schema"] or "", old["schema"] or ""
+    unread = unread_parts(*schemas)
     if unread is None:
         return Resolution.of(Outcome.UNKNOWN, "serializer-changed", f"{place}: its Avro schema")
     refused = (
         Resolution.of(Outcome.INCOMPATIBLE, "avro-schema", f"{place}{part}") for part in unread
     )
-    migrated = Resolution.of(Outcome.MIGRATED, "avro-evolved", place)
-    return Resolution.joined(refused) if unread else migrated
+    was, now = (_record_class(snapshot) for snapshot in (old, new))
+    if was and now and was != now:
+        classes = Resolution.of(Outcome.INCOMPATIBLE, "avro-class", f"{place}: {was} → {now}")
+        return Resolution.joined((classes, *refused))
+    if unread:
+        return Resolution.joined(refused)
+    lost = tuple(_by_position(*schemas, place)) if _is_generic(old) else ()
+    return Resolution.joined(lost or (Resolution.of(Outcome.MIGRATED, "avro-evolved", place),))
+
+
+_GENERIC_RECORDS = (
+    "org.apache.avro.generic.GenericRecord",
+    "org.apache.avro.generic.GenericData$Record",
+)
+
+
+def _is_generic(snapshot: TypeSerializerSnapshot) -> bool:
+    return "runtime_class" in snapshot.names and snapshot["runtime_class"] in _GENERIC_RECORDS
+
+
+def _record_class(snapshot: TypeSerializerSnapshot) -> str:
+    """The class of Avro records; empty if they have none of their own, or it is not known."""
+    is_known = "runtime_class" in snapshot.names and not _is_generic(snapshot)
+    return snapshot["runtime_class"] or "" if is_known else ""
+
+
+def _by_position(new: str, old: str, place: str) -> Iterator[Resolution]:
+    """Records without a class: Flink agrees to migrate them, and then writes them by position."""
+    failed, shifted = unwritten_parts(new, old)
+    rule, parts = ("avro-generic", failed) if failed else ("avro-generic-shifted", shifted)
+    for part in parts:
+        yield Resolution.of(Outcome.INCOMPATIBLE, rule, f"{place}{part}")
 
 
 _OWN_PART = {

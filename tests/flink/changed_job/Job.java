@@ -2,11 +2,14 @@ package app;
 
 import changes.Keys;
 import changes.Seen;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.specific.SpecificRecordBase;
 import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
@@ -21,6 +24,8 @@ import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple2;
 import org.apache.flink.api.java.tuple.Tuple3;
+import org.apache.flink.api.java.typeutils.GenericTypeInfo;
+import org.apache.flink.formats.avro.typeutils.AvroSerializer;
 import org.apache.flink.formats.avro.typeutils.GenericRecordAvroTypeInfo;
 import org.apache.flink.runtime.state.FunctionInitializationContext;
 import org.apache.flink.runtime.state.FunctionSnapshotContext;
@@ -33,6 +38,9 @@ import org.apache.flink.util.Collector;
 /** The job whose next versions differ in one thing each: the tests change lines of this text. */
 public final class Job {
     private static final TypeInformation<String> KEY = Types.STRING;
+    /** Kryo writes these lists. */
+    private static final TypeInformation<List<String>> WORDS =
+            new GenericTypeInfo<>((Class<List<String>>) (Class<?>) List.class);
     private static final StateTtlConfig TTL =
             StateTtlConfig.newBuilder(java.time.Duration.ofDays(7)).build();
 
@@ -120,7 +128,53 @@ public final class Job {
         return visit;
     }
 
-    /** All kinds of keyed state, and a list of the operator. */
+    /** A generated class would be like this. */
+    public static class Call extends SpecificRecordBase {
+        public static final Schema SCHEMA$ =
+                new Schema.Parser()
+                        .parse(
+                                ("{'type': 'record', 'name': 'Call', 'namespace': 'app.Job$', 'fields': ["
+                                                + "{'name': 'caller', 'type': 'string'},"
+                                                + "{'name': 'length', 'type': 'int'}]}")
+                                        .replace('\'', '"'));
+
+        private final Object[] values = new Object[SCHEMA$.getFields().size()];
+
+        static Call first() {
+            Call call = new Call();
+            call.put(SCHEMA$.getField("caller").pos(), "me");
+            call.put(SCHEMA$.getField("length").pos(), 3);
+            return call;
+        }
+
+        @Override
+        public Schema getSchema() {
+            return SCHEMA$;
+        }
+
+        @Override
+        public Object get(int field) {
+            return values[field];
+        }
+
+        @Override
+        public void put(int field, Object value) {
+            values[field] = value;
+        }
+    }
+
+    /** Avro knows it by reflection. */
+    public static class Plain {
+        public String name = "plain";
+        public int size = 4;
+
+        @Override
+        public String toString() {
+            return name + " " + size;
+        }
+    }
+
+    /** All kinds of keyed state, and a list of the operator. Values that it finds go into the next savepoint as they are. */
     static final class Orders extends KeyedProcessFunction<String, Integer, String>
             implements CheckpointedFunction {
         private transient ValueState<Order> order;
@@ -133,6 +187,9 @@ public final class Job {
         private transient MapState<String, Integer> amounts;
         private transient MapState<Place, Long> places;
         private transient ReducingState<Long> total;
+        private transient ValueState<List<String>> words;
+        private transient ValueState<Call> call;
+        private transient ValueState<Plain> plain;
         private transient ListState<Address> seen;
 
         @Override
@@ -152,6 +209,9 @@ public final class Job {
             pair = getRuntimeContext().getState(new ValueStateDescriptor<>("pair", Types.TUPLE(Types.STRING, Types.INT)));
             count = getRuntimeContext().getState(new ValueStateDescriptor<>("count", Types.INT));
             places = getRuntimeContext().getMapState(new MapStateDescriptor<>("places", TypeInformation.of(Place.class), Types.LONG));
+            words = getRuntimeContext().getState(new ValueStateDescriptor<>("words", WORDS));
+            call = getRuntimeContext().getState(new ValueStateDescriptor<>("call", new AvroSerializer<>(Call.class)));
+            plain = getRuntimeContext().getState(new ValueStateDescriptor<>("plain", new AvroSerializer<>(Plain.class)));
             total = getRuntimeContext().getReducingState(new ReducingStateDescriptor<>("total", Long::sum, Types.LONG));
         }
 
@@ -172,15 +232,39 @@ public final class Job {
         public void processElement(Integer number, Context context, Collector<String> out)
                 throws Exception {
             Seen.kept("order", order.value());
-            order.update(new Order());
+            if (order.value() == null) {
+                order.update(new Order());
+            }
             Seen.kept("token", token.value());
-            token.update(Token.first());
+            if (token.value() == null) {
+                token.update(Token.first());
+            }
             Seen.kept("visit", visit.value());
-            visit.update(visit());
+            if (visit.value() == null) {
+                visit.update(visit());
+            }
             Seen.kept("row", row.value());
-            row.update(Row.of(1, "a"));
+            if (row.value() == null) {
+                row.update(Row.of(1, "a"));
+            }
+            Seen.kept("words", words.value());
+            if (words.value() == null) {
+                words.update(new ArrayList<>(List.of("a", "b")));
+            }
+            Call oldCall = call.value();
+            Seen.kept("call", oldCall);
+            if (oldCall == null) {
+                call.update(Call.first());
+            }
+            Plain oldPlain = plain.value();
+            Seen.kept("plain", oldPlain);
+            if (oldPlain == null) {
+                plain.update(new Plain());
+            }
             Seen.kept("pair", pair.value());
-            pair.update(Tuple2.of("a", 1));
+            if (pair.value() == null) {
+                pair.update(Tuple2.of("a", 1));
+            }
             Seen.kept("count", count.value());
             count.update(1);
             for (Object note : notes.get()) {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from savepoint_formats.compatibility.avro_resolution import unread_parts
+from savepoint_formats.compatibility.avro_resolution import unread_parts, unwritten_parts
 from savepoint_formats.compatibility.serializer_resolution import Outcome, resolve
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
@@ -168,6 +168,64 @@ AVRO = {
 def test_schemas_of_avro_are_resolved(case: str) -> None:
     reader, writer, unread = AVRO[case]
     assert unread_parts(record(reader), record(writer)) == unread
+
+
+def fields(*pairs: str) -> str:
+    """A record of fields, ``name type``."""
+    parts = ",".join(
+        f'{{"name": "{name}", "type": {type_}, "default": 0}}'
+        for name, type_ in (pair.split(" ", 1) for pair in pairs)
+    )
+    return f'{{"type": "record", "name": "R", "fields": [{parts}]}}'
+
+
+A, B, C = 'a "string"', 'b "long"', 'c "long"'
+NULLABLE_B = 'b ["null", "long"]'
+BY_POSITION = {
+    "the last field gone": (fields(A, B), fields(A, B, C), [], []),
+    "a field appended": (
+        fields(A, B, C),
+        fields(A, B),
+        [".c: the stored records have no field 2"],
+        [],
+    ),
+    "a field of another": (fields(A, C), fields(A, B, C), [], [".c: it gets b"]),
+    "a field before others": (
+        fields(B, A),
+        fields(A),
+        [".b: string → long", ".a: the stored"],
+        [".b"],
+    ),
+    "a wider number": (fields('b "double"'), fields(B), [], []),
+    "nullable": (fields(NULLABLE_B), fields(B), [], []),
+    "nullable and wider": (
+        fields('b ["null", "double"]'),
+        fields(NULLABLE_B),
+        [".b: long is in no branch of the union"],
+        [],
+    ),
+    "elements": (
+        fields('b {"type": "array", "items": "bytes"}'),
+        fields('b {"type": "array", "items": "string"}'),
+        [".b[]: string → bytes"],
+        [],
+    ),
+    "constants": (
+        fields("b " + ENUM.format('["A"], "default": "A"')),
+        fields("b " + ENUM.format('["A", "B"]')),
+        [".b: it lacks B"],
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BY_POSITION)
+def test_records_without_a_class_are_written_by_position(case: str) -> None:
+    new, old, failed, shifted = BY_POSITION[case]
+    for found, expected in zip(unwritten_parts(new, old), (failed, shifted), strict=True):
+        assert len(found) >= len(expected)
+        assert all(one.startswith(text) for one, text in zip(found, expected, strict=False))
+        assert bool(found) is bool(expected)
 
 
 def test_an_alias_is_a_full_name() -> None:
