@@ -55,19 +55,13 @@ _FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     default=None,
     help="The state backend of the job that restores it.",
 )
+@click.option("--all-values", is_flag=True, help="Search all values, not only the first 256 MiB.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit XML, too.")
 @click.option(
     "--markdown", type=_FILE, metavar="FILE", help="Write a comment for a pull request, too."
 )
 def doctor(
-    output: Output,
-    opening: Opening,
-    target: str,
-    job: str | None,
-    written_by: str,
-    backend: str | None,
-    junit: Path | None,
-    markdown: Path | None,
+    output: Output, opening: Opening, junit: Path | None, markdown: Path | None, **asked: Any
 ) -> None:
     """Tell whether Flink RELEASE, or a new job, restores each state of the savepoint at PATH.
 
@@ -77,20 +71,18 @@ def doctor(
     The worst verdict is "silent corruption": Flink may restore wrong values without noticing. Then
     come "not restorable", "restorable after migration" if the savepoint can be rewritten, and
     "unknown" if the savepoint has too little information. Each finding has a reason, advice and a
-    source. The command reads headers, and the first 256 MiB of POJOs. Exit codes: 0 all is
-    restorable, 3 not all is, 1 it can't be read.
+    source. The command reads headers, and searches the first 256 MiB of values that Kryo wrote,
+    and of POJOs from Flink 1 to 2. Exit codes: 0 all is restorable, 3 not all is, 1 it can't be read.
 
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb
     savepoint doctor s3://jobs/orders/savepoint-1a2b --job state/orders.json --markdown comment.md
     """
-    if not target and job is None:
+    if not asked["target"] and asked["job"] is None:
         raise click.UsageError("name a release with --target, or a job with --job")
     savepoint = opening.open()
     with options.usage_errors():
-        compatibility = savepoint.compatibility(
-            target, written_by=written_by, backend=backend or "", job=job
-        )
+        compatibility = savepoint.compatibility(**asked | {"backend": asked["backend"] or ""})
     if junit is not None:
         junit.write_text(compatibility.to_junit(), encoding="utf-8")
     if markdown is not None:

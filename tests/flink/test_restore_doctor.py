@@ -82,3 +82,14 @@ def test_what_is_restorable_is_restored_and_collections_are_not(
         assert verdicts[f"{name}s"] == "silent corruption"
         with pytest.raises(RestoreError):
             flink_restore(savepoint.path, last(name), flink=FLINK_2)
+
+
+def test_lists_that_kryo_writes_and_cannot_read_are_not_restored_by_the_release_that_wrote_them(
+    flink_restore: FlinkRestore,
+) -> None:
+    savepoint = opened("objects-1.20.5-hashmap-canonical")
+    judged = savepoint.compatibility("1.20")
+    verdicts = {one.operator: one.verdict for one in judged.operators}
+    assert (verdicts["baskets"], verdicts["payments"]) == ("not restorable", "restorable")
+    with pytest.raises(RestoreError, match="UnsupportedOperationException"):
+        flink_restore(savepoint.path, last("basket"), flink=FLINK_1)

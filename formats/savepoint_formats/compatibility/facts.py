@@ -97,6 +97,8 @@ class StateFacts:
         subclasses: Undescribed subclasses of POJOs among its values.
         unseen: Reason why not all values were searched for subclasses, or empty.
         is_v2: Whether it is state V2, of an asynchronous operator.
+        unreadable: Classes of objects among its values that the target's Kryo can't read back.
+        unsearched: Reason why not all values were searched for them, or empty.
     """
 
     name: str
@@ -106,6 +108,8 @@ class StateFacts:
     subclasses: tuple[str, ...] = ()
     unseen: str = ""
     is_v2: bool = False
+    unreadable: tuple[str, ...] = ()
+    unsearched: str = ""
 
     @property
     def roots(self) -> dict[str, TypeSerializerSnapshot]:

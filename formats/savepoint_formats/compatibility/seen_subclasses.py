@@ -20,7 +20,7 @@ from savepoint_formats.state_files.state import StateKind, element_layout, entry
 from savepoint_formats.values.subclass_values import holds_pojo, undescribed_subclasses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -73,13 +73,14 @@ def seen_subclasses(
     glance: Glance,
 ) -> dict[str, SeenSubclasses]:
     """The subclasses in states of an operator; only states that may have any are in the result."""
-    values = _StoredValues(directory, record, kryo)
-    likely = (state for state in states if not state.kind.is_raw and _may_have(state))
+    values = StoredValues(directory, record, kryo)
+    likely = (state for state in states if not state.kind.is_raw and may_have(state, holds_pojo))
     return {state.name: _seen(values.of(state), kryo, glance) for state in likely}
 
 
-def _may_have(state: State) -> bool:
-    return any(map(holds_pojo, filter(None, (state.stored, state.key, state.namespace))))
+def may_have(state: State, holds: Callable[[Layout], bool]) -> bool:
+    """Whether the value, key or namespace of a state may hold what a test of layouts looks for."""
+    return any(map(holds, filter(None, (state.stored, state.key, state.namespace))))
 
 
 def _seen(values: Values, kryo: KryoDialect, glance: Glance) -> SeenSubclasses:
@@ -95,7 +96,7 @@ def _seen(values: Values, kryo: KryoDialect, glance: Glance) -> SeenSubclasses:
 
 
 @dataclass(frozen=True)
-class _StoredValues:
+class StoredValues:
     """The bytes of the values of an operator's states."""
 
     directory: SnapshotDirectory

@@ -24,9 +24,11 @@ from savepoint_formats.compatibility.rules import (
     whole_if,
 )
 from savepoint_formats.compatibility.serializer_rules import NOTES_2_0
+from savepoint_formats.compatibility.unreadable_objects import replacement
+from savepoint_formats.snapshots.kryo import KRYO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from savepoint_formats.compatibility.facts import SnapshotFacts, StateFacts
 
@@ -36,6 +38,7 @@ _OF_CONNECTORS = (
 )
 _OF_SQL = "org.apache.flink.table.runtime."
 _OF_KAFKA_CONSUMER = "topic-partition-offset-states"
+_COLLECTIONS_OF_KRYO = "CollectionSerializer, MapSerializer, FieldSerializer of Kryo"
 
 
 def _version(snapshot: SnapshotFacts) -> Iterator[str]:
@@ -64,6 +67,30 @@ def _undescribed(state: StateFacts) -> Iterator[str]:
 def _unseen(state: StateFacts) -> Iterator[str]:
     if state.unseen:
         yield state.unseen
+
+
+def _has_default_serializers(state: StateFacts) -> bool:
+    return any(
+        use.snapshot_class == KRYO and use.snapshot[part]
+        for use in state.serializers
+        for part in ("default_serializers", "default_serializer_classes")
+    )
+
+
+def _unreadable(*, is_by_default: bool) -> Callable[[StateFacts], Iterator[str]]:
+    """Finds classes that Kryo does not read back, with those that it does."""
+
+    def finds(state: StateFacts) -> Iterator[str]:
+        if _has_default_serializers(state) is not is_by_default:
+            for name in state.unreadable:
+                yield " → ".join(filter(None, (name, replacement(name))))
+
+    return finds
+
+
+def _unsearched(state: StateFacts) -> Iterator[str]:
+    if state.unsearched:
+        yield state.unsearched
 
 
 def _repeated(state: StateFacts) -> Iterator[str]:
@@ -174,6 +201,34 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "savepoint migrate PATH OUT --target 2.2 --dry-run looks at all values of all states",
         "PojoSerializer.getSubclassSerializer",
         crosses=from_1_to_2,
+    ),
+    Rule(
+        "kryo-unreadable",
+        Verdict.NOT_RESTORABLE,
+        _unreadable(is_by_default=True),
+        "values have objects that Flink's Kryo writes but can't read back: the restore fails with an"
+        " UnsupportedOperationException, a NullPointerException or the like. RocksDB fails when the job"
+        " asks for such a key, the hashmap backend at once",
+        "give them a class that holds the same elements: savepoint rename-class PATH OLD NEW OUT, once for"
+        " each class; and let the job copy such collections (new ArrayList<>(…)) before it stores them",
+        _COLLECTIONS_OF_KRYO,
+    ),
+    Rule(
+        "kryo-unreadable-perhaps",
+        Verdict.UNKNOWN,
+        _unreadable(is_by_default=False),
+        "values have objects that Flink's Kryo writes but can't read back, unless a default serializer of"
+        " the job does",
+        "try the restore; or savepoint rename-class PATH OLD NEW OUT, once for each class",
+        _COLLECTIONS_OF_KRYO,
+    ),
+    Rule(
+        "kryo-unsearched",
+        Verdict.UNKNOWN,
+        _unsearched,
+        "Kryo wrote values, and not all of them were searched for objects that Kryo can't read back",
+        "savepoint doctor PATH --all-values, or try the restore",
+        _COLLECTIONS_OF_KRYO,
     ),
     Rule(
         "state-v2",

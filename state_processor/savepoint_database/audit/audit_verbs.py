@@ -64,13 +64,14 @@ class AuditVerbs(Snapshot):
         written_by: str = "",
         backend: str = "",
         job: ExpectedJob | None = None,
+        all_values: bool = False,
     ) -> Compatibility:
         """Tells per operator and state whether a release of Flink, or a new job, restores the savepoint.
 
-        The answer follows from rules, each of which names its source. Only ``_metadata`` and the
-        headers of files are read. From Flink 1 to 2, up to 256 MiB of POJO values are searched as
-        well, for subclasses that no header describes. The code of the job and the objects that Kryo
-        wrote are unknown. With ``job``, operators, states and types of the new job are compared as well.
+        The answer follows from rules, each of which names its source. ``_metadata`` and the headers of
+        files are read, and up to 256 MiB of values are searched: those of Kryo for objects that it can't
+        read back and, from Flink 1 to 2, POJOs for subclasses that no header describes. The code of the
+        job is unknown. With ``job``, operators, states and types of the new job are compared as well.
 
         Args:
             target: The release that restores the savepoint: ``1.18`` to ``2.3``; with ``job`` by default
@@ -82,6 +83,7 @@ class AuditVerbs(Snapshot):
                 backend of ``job``, if its files tell it.
             job: The new job: a savepoint or checkpoint of it, which may be empty, or its path; or its
                 schema, as ``job_schema`` gives it, or the path of a file with the schema as JSON.
+            all_values: Search all values, not only the first 256 MiB.
 
         Returns:
             A verdict for the whole, for each operator and for each state, the worst first:
@@ -99,7 +101,7 @@ class AuditVerbs(Snapshot):
             >>> [(state.state, state.verdict) for state in found.states()]
         """
         return checks.Compatibility.of(
-            self, target, written_by=written_by, backend=backend, job=job
+            self, target, written_by=written_by, backend=backend, job=job, all_values=all_values
         )
 
     def job_schema(self) -> JobSchema:

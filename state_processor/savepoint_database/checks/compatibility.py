@@ -1,7 +1,8 @@
 """Tells by rules whether a release of Flink, or a new job, restores a snapshot, per operator and state.
 
-``_metadata`` and the headers of files are read. From Flink 1 to 2, values of POJOs are searched for
-subclasses that no header describes, up to a number of bytes. State is restorable unless a rule
+``_metadata`` and the headers of files are read. Values are searched up to a number of bytes: those of
+Kryo for objects that it can't read back and, from Flink 1 to 2, POJOs for subclasses that no header
+describes. State is restorable unless a rule
 objects. The code of the job and the connectors of the target are not examined. What a new job declares
 comes from its savepoint or schema.
 """
@@ -23,14 +24,16 @@ from savepoint_formats.compatibility.rules import (
     Verdict,
     all_findings,
     from_1_to_2,
+    is_flink_2,
     release,
     release_text,
     target_release,
     worst,
 )
-from savepoint_formats.compatibility.seen_subclasses import Glance
+from savepoint_formats.compatibility.seen_subclasses import MOST_BYTES, Glance
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
+from savepoint_formats.compatibility.unreadable_objects import with_unreadable_objects
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.printable import html_table, without_secrets
 
@@ -227,6 +230,7 @@ class Compatibility:
         written_by: str = "",
         backend: str = "",
         job: ExpectedJob | None = None,
+        all_values: bool = False,
     ) -> Compatibility:
         """Applies the rules to a snapshot; see ``Savepoint.compatibility``."""
         uids = [operator.uid for operator in snapshot.operators() if operator.uid]
@@ -234,7 +238,9 @@ class Compatibility:
         backend = backend or ("" if expected is None else expected.backend)
         crossing = _crossing(snapshot, target, written_by, backend, expected)
         findings = all_findings(SNAPSHOT_RULES, SnapshotFacts(snapshot.metadata), crossing)
-        operators = tuple(_operators(snapshot, crossing, expected))
+        operators = tuple(
+            _operators(snapshot, crossing, expected, None if all_values else MOST_BYTES)
+        )
         verdict = worst((_worst(findings), *(operator.verdict for operator in operators)))
         return cls(
             snapshot.path,
@@ -250,11 +256,13 @@ class Compatibility:
 
 
 def _operators(
-    snapshot: Snapshot, crossing: Crossing, job: JobSchema | None
+    snapshot: Snapshot, crossing: Crossing, job: JobSchema | None, most_bytes: int | None
 ) -> Iterator[OperatorCompatibility]:
     """Verdicts on the operators of a snapshot, then on those that only a new job has."""
-    glance = Glance() if from_1_to_2(crossing) else None
-    looked = [(operator, _looked(operator, glance)) for operator in snapshot.operators()]
+    glances = Glance(most_bytes) if from_1_to_2(crossing) else None, Glance(most_bytes)
+    looked = [
+        (operator, _looked(operator, crossing, *glances)) for operator in snapshot.operators()
+    ]
     old = [job_operator(operator, facts) for operator, (facts, _) in looked]
     of_job, added = ({}, []) if job is None else job_findings(old, job.operators, crossing)
     for operator, facts in looked:
@@ -264,9 +272,22 @@ def _operators(
         yield OperatorCompatibility.judged(new.name, new.hash, findings.operator, ())
 
 
-def _looked(operator: Operator, glance: Glance | None) -> _Looked:
-    known = operator.record, operator.uid, operator.catalog, operator.kryo
-    return operator_facts(operator.directory, *known, glance)
+def _looked(
+    operator: Operator, crossing: Crossing, subclasses: Glance | None, objects: Glance
+) -> _Looked:
+    """The facts of an operator; each glance searches values for something else."""
+    directory, record, catalog, kryo = (
+        operator.directory,
+        operator.record,
+        operator.catalog,
+        operator.kryo,
+    )
+    facts, problems = operator_facts(directory, record, operator.uid, catalog, kryo, subclasses)
+    if kryo is not None:
+        is_5 = is_flink_2(crossing.target)
+        states = catalog.states
+        facts = with_unreadable_objects(facts, directory, states, kryo, objects, is_5=is_5)
+    return facts, problems
 
 
 def _worst(findings: Iterable[Finding]) -> Verdict:

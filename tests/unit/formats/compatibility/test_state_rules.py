@@ -9,7 +9,7 @@ import pytest
 from support.sample_rows import SAMPLES
 from support.state_v2 import savepoint_v2
 
-from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts
+from savepoint_formats.compatibility.facts import OperatorFacts, SerializerUse, StateFacts
 from savepoint_formats.compatibility.operator_rules import OPERATOR_RULES
 from savepoint_formats.compatibility.rules import Crossing, Verdict, all_findings
 from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
@@ -17,6 +17,8 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import OperatorState, RelativeFile, SubtaskState
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
 from savepoint_formats.metadata.operator_handles import ChannelStateHandle
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.fields import OptionalEntry
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -138,12 +140,58 @@ def test_an_operator_of_flink_2_without_uid() -> None:
         ("kafka-consumer", StateFacts("topic-partition-offset-states", "union list")),
         ("state-twice", StateFacts("total", "value", is_repeated=True)),
         ("pojo-unseen", StateFacts("total", "value", unseen="there are more values")),
+        ("kryo-unsearched", StateFacts("total", "value", unsearched="there are more values")),
     ],
 )
 def test_states_that_no_sample_has(rule: str, state: StateFacts) -> None:
     assert [one.rule for one in all_findings(STATE_RULES, state, FROM_1_TO_2)] == [rule]
-    plain = replace(state, name="total", kind="value", is_repeated=False, unseen="")
+    plain = replace(state, name="total", kind="value", is_repeated=False, unseen="", unsearched="")
     assert all_findings(STATE_RULES, plain, FROM_1_TO_2) == ()
+
+
+def test_collections_that_flink_1_cannot_read_are_named_with_the_way_out(cases: Path) -> None:
+    case = str(cases / "06-collections-kryo-cannot-read")
+    judged = Savepoint.open(case).compatibility(job=case)
+    assert judged.verdict == "not restorable"
+    wheres = {one.where for _, one in judged.placed() if one.rule == "kryo-unreadable"}
+    assert wheres == {
+        f"java.util.{old} → java.util.{new}"
+        for old, new in {
+            "ImmutableCollections$List12": "ArrayList",
+            "ImmutableCollections$ListN": "ArrayList",
+            "Collections$UnmodifiableRandomAccessList": "ArrayList",
+            "ImmutableCollections$Map1": "LinkedHashMap",
+        }.items()
+    }
+
+
+def test_values_beyond_the_limit_are_no_reason_to_call_state_restorable(
+    cases: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = str(cases / "06-collections-kryo-cannot-read")
+    monkeypatch.setattr("savepoint_database.checks.compatibility.MOST_BYTES", 1)
+    rules, all_rules = (
+        {one.rule for _, one in judged.placed()}
+        for judged in (
+            Savepoint.open(case).compatibility(job=case),
+            Savepoint.open(case).compatibility(job=case, all_values=True),
+        )
+    )
+    assert "kryo-unsearched" in rules
+    assert "kryo-unsearched" not in all_rules
+    assert "kryo-unreadable" in all_rules
+
+
+def test_a_default_serializer_may_read_what_kryo_does_not() -> None:
+    entry = OptionalEntry("java.util.Collection", None, None)
+    of_kryo = constructed.kryo("java.util.List")
+    with_default = of_kryo.with_fields(default_serializer_classes=(entry,))
+    name = "java.util.Collections$CopiesList"
+    for snapshot, rule in (of_kryo, "kryo-unreadable"), (with_default, "kryo-unreadable-perhaps"):
+        use = SerializerUse("value", snapshot)
+        state = StateFacts("total", "value", (use,), unreadable=(name,))
+        found = all_findings(STATE_RULES, state, TO_ITSELF)
+        assert [(one.rule, one.where) for one in found] == [(rule, f"{name} → java.util.ArrayList")]
 
 
 def test_an_older_release_may_not_read_what_a_newer_one_wrote() -> None:
@@ -157,6 +205,7 @@ def test_an_older_release_may_not_read_what_a_newer_one_wrote() -> None:
 def test_every_rule_has_a_test_a_reason_an_advice_and_a_source() -> None:
     found = set(OF_SAMPLES) | set(OF_CORPUS)
     made = {"in-flight", "no-uid", "raw-state", "kafka-consumer", "state-twice", "downgrade"}
+    made |= {"kryo-unreadable", "kryo-unreadable-perhaps", "kryo-unsearched"}
     made |= {"pojo-unseen", "state-v2", "state-v2-on-forst", "state-v2-canonical"}
     rules = (
         *((one.name, one.reason, one.advice, one.source) for one in SNAPSHOT_RULES),
