@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,11 +51,16 @@ def key_serializers(
     ``given`` maps a uid, a hash or its first digits to a type: a call such as ``Types.STRING()``, or its
     text. ``path`` names the savepoint in errors.
     """
-    uids = {str(record.operator_id): record.uid or None for record in operators}
-    return {
-        OperatorId.from_hex(id_called(uid, uids, path)): _serializer(uid, key_type)
-        for uid, key_type in given.items()
-    }
+    by_name = _finder(operators, path)
+    return {by_name(uid): _serializer(uid, key_type) for uid, key_type in given.items()}
+
+
+def _finder(operators: Iterable[OperatorState], path: str) -> Callable[[str], OperatorId]:
+    """Finds an operator as ``id_called`` does."""
+    records = tuple(operators)
+    uids = {str(record.operator_id): record.uid or None for record in records}
+    names = {str(record.operator_id): record.name for record in records}
+    return lambda name: OperatorId.from_hex(id_called(name, uids, names, path))
 
 
 def _serializer(uid: str, given: GivenType) -> TypeSerializerSnapshot:
@@ -124,7 +129,7 @@ def python_types(
     """
     is_file = isinstance(given, str | os.PathLike)
     types = types_of_file(given) if is_file else given  # type: ignore[arg-type]  # as asked
-    uids = {str(record.operator_id): record.uid or None for record in operators}
+    by_name = _finder(operators, path)
     told = {}
     for uid, states in types.items():  # type: ignore[union-attr]  # it is a mapping now
         for state, text in states.items():
@@ -132,7 +137,7 @@ def python_types(
                 (type_layout if state == KEY else state_layout)(text)
             except ValueError as error:
                 raise DescriptionError(f"type of {state!r} of {uid!r}: {error}") from error
-        told[OperatorId.from_hex(id_called(uid, uids, path))] = tuple(states.items())
+        told[by_name(uid)] = tuple(states.items())
     return told
 
 

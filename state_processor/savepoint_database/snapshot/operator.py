@@ -227,9 +227,10 @@ class Operator:
         return scan
 
 
-def id_called(name: str, uids: Uids, path: str) -> str:
-    """Hash of the operator with this name: a uid, a hash, or its first digits, in this order.
+def id_called(name: str, uids: Uids, job_names: Mapping[str, str], path: str) -> str:
+    """Hash of an operator by its uid, its hash, the first digits of it, or its name in the job.
 
+    They are tried in this order. Only Flink 2 stores the names of ``job_names``, by the hash.
     Raises ``OperatorNotFoundError`` or ``AmbiguousOperatorError``, which name the savepoint at ``path``.
     """
     for operator_id, uid in uids.items():
@@ -238,9 +239,15 @@ def id_called(name: str, uids: Uids, path: str) -> str:
     for operator_id in (str(OperatorId.from_uid(name)), name.lower()):
         if operator_id in uids:
             return operator_id
-    meant = ids_beginning(name, uids)
-    if len(meant) > 1:
+    if len(meant := ids_beginning(name, uids)) > 1:
         raise ambiguous(path, name, (_described(uids, candidate) for candidate in meant))
+    if not meant:
+        meant = [candidate for candidate, in_job in job_names.items() if in_job == name]
+        if len(meant) > 1:
+            listed = ", ".join(_described(uids, candidate) for candidate in meant)
+            raise AmbiguousOperatorError(
+                f"{path} has several operators of the name {name!r}: {listed}"
+            )
     if not meant:
         names = (uid or operator_id for operator_id, uid in uids.items())
         raise OperatorNotFoundError.among(path, name, names)

@@ -182,16 +182,19 @@ class Snapshot:
         return self._operators
 
     def operator(self, uid: str) -> Operator:
-        """The operator with this uid, or with a hash that begins with these digits.
+        """The operator with this uid, hash or name, or with a hash that begins with these digits.
 
         Args:
-            uid: The uid, the hash, or four or more of the first digits of the hash.
+            uid: The uid, the hash, four or more of the first digits of the hash, or the name of the
+                operator in the job, which Flink 2 stores.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
-            AmbiguousOperatorError: Several hashes begin so; the message lists them.
+            AmbiguousOperatorError: Several hashes begin so, or several operators have this name; the
+                message lists them.
         """
-        operator_id = id_called(uid, self._uids, self.path)
+        names = {operator.id: operator.record.name for operator in self._operators}
+        operator_id = id_called(uid, self._uids, names, self.path)
         return next(operator for operator in self._operators if operator.id == operator_id)
 
     def short_ids(self) -> dict[str, str]:

@@ -95,7 +95,7 @@ class SqlTables:
         return self._tables[operator.id]
 
     def operators(self, name: str) -> list[Operator]:
-        """Operators that a query may mean by a uid, a hash or its first digits, or a database.
+        """Operators that a query may mean: by a uid, a hash or its first digits, a database, a name.
 
         In quotes, or with characters that SQL quotes, a name means exactly that uid.
         """
@@ -110,7 +110,8 @@ class SqlTables:
             or _fits(plain, operator.name, self.databases[operator.name])
         ]
         meant = [] if named else self._ids_beginning(plain)
-        return named or [operator for operator in self._operators if operator.id in meant]
+        named = named or [operator for operator in self._operators if operator.id in meant]
+        return named or [it for it in self._operators if it.record.name == plain != ""]
 
     def _ids_beginning(self, digits: str) -> list[str]:
         return ids_beginning(digits, {operator.id: operator.uid for operator in self._operators})

@@ -113,16 +113,21 @@ class SavepointWriter(SavepointChanges):
         return self
 
     def operator(self, uid: str) -> PlannedOperator:
-        """The planned operator with this uid, this hash of a uid, or a unique beginning of a hash.
+        """The planned operator with this uid, hash, unique beginning of a hash, or name in the job.
 
         Raises:
             OperatorNotFoundError: There is none; the message lists all operators.
-            AmbiguousOperatorError: Several hashes begin so; the message lists them.
+            AmbiguousOperatorError: Several hashes begin so, or several operators have this name.
         """
         path = "the new savepoint" if self.source is None else self.source.path
         planned = {str(operator.operator_id): operator for operator in self.operators}
         uids = {operator_id: operator.uid for operator_id, operator in planned.items()}
-        return planned[id_called(uid, uids, path)]
+        names = {
+            operator_id: operator.source.record.name
+            for operator_id, operator in planned.items()
+            if operator.source is not None
+        }
+        return planned[id_called(uid, uids, names, path)]
 
     @property
     def needs_session(self) -> bool:

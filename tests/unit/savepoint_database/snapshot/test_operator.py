@@ -135,3 +135,20 @@ def test_a_table_of_a_missing_file_is_never_left_out_in_silence(tmp_path: Path) 
         operator.tables  # noqa: B018  # a property that raises
     assert "keyed_state" in operator.unread_tables
     assert "keyed_state" not in [table.name for table in operator.readable_tables]
+
+
+def test_an_operator_is_called_by_the_name_that_flink_2_stores(samples: Path) -> None:
+    opened = Savepoint.open(samples / "sql-2.2.1-rocksdb-native")
+    operator = opened.operator("WindowAggregate[8]")
+    assert operator.uid == "8_window-aggregate"
+    assert opened.writer().operator("WindowAggregate[8]").name == operator.name
+    table = operator.tables[0].name
+    by_name = opened.scan(f"WindowAggregate[8].{table}").to_arrow()
+    assert by_name.equals(opened.scan(f"{operator.uid}.{table}").to_arrow())
+    by_sql = opened.sql(f'SELECT count(*) AS count FROM "WindowAggregate[8]".{table}')
+    assert by_sql["count"].to_pylist() == [by_name.num_rows]
+    # Names are not unique, unlike uids.
+    with pytest.raises(
+        AmbiguousOperatorError, match="several operators of the name 'Sink: Writer'"
+    ):
+        Savepoint.open(samples / "windows-2.2.1-rocksdb-native").operator("Sink: Writer")

@@ -17,7 +17,10 @@ def operator(uid: str, *tables: str) -> Any:
     """A stand-in for an operator with these tables."""
     named = tuple(SimpleNamespace(name=name) for name in tables)
     id_ = str(OperatorId.from_uid(uid))
-    return SimpleNamespace(uid=uid, id=id_, name=uid, readable_tables=named, unread_tables={})
+    record = SimpleNamespace(name="")
+    return SimpleNamespace(
+        uid=uid, id=id_, name=uid, record=record, readable_tables=named, unread_tables={}
+    )
 
 
 TABLES = SqlTables(
