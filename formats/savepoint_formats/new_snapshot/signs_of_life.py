@@ -14,7 +14,6 @@ savepoint, or removes the file that would become the other's ``_metadata``.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import posixpath
 import re
@@ -25,6 +24,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyarrow.fs import FileType
+
+from savepoint_formats.new_snapshot.file_locks import expect_unlocked, lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -142,7 +143,7 @@ def locked(path: str) -> Iterator[None]:
     try:
         # Without locks, other writes assume that this one is alive.
         with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -157,7 +158,7 @@ def is_locked(path: str) -> bool:
     except OSError:
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        expect_unlocked(descriptor)
     except OSError:
         return True
     else:

@@ -15,7 +15,6 @@ the flag. That does no harm if the write only slept: it can't complete without t
 
 from __future__ import annotations
 
-import fcntl
 import os
 import posixpath
 import time
@@ -27,6 +26,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
+from savepoint_formats.new_snapshot.file_locks import lock
 from savepoint_formats.new_snapshot.signs_of_life import claims, unused_name, write_of
 
 if TYPE_CHECKING:
@@ -47,22 +47,24 @@ def turn_of(write_id: str, folder: Location) -> Iterator[None]:
 
     Raises ``SavepointError`` if another write does not end its turn.
     """
-    lock = _lock(folder.path) if folder.is_local else None
-    if lock is None:
+    descriptor = _lock(folder.path) if folder.is_local else None
+    if descriptor is None:
         with raised_flag(write_id, folder, _PATIENCE):
             yield
         return
     try:
         yield
     finally:
-        os.close(lock)
+        os.close(descriptor)
 
 
 def _lock(path: str) -> int | None:
     """A descriptor that locks a directory until it is closed; None if there are no locks."""
+    if os.name == "nt":
+        return None  # Windows opens no directories
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
     except OSError:
         os.close(descriptor)
         return None
