@@ -33,6 +33,7 @@ def test_a_lock_ends_when_its_file_is_closed(tmp_path: Path) -> None:
     os.close(theirs)
 
 
+@pytest.mark.usefixtures("slow")
 def test_commands_that_read_and_copy_need_no_locks(samples: Path, tmp_path: Path) -> None:
     sample, out = samples / "currency-2.2.1-hashmap-canonical", tmp_path / "out"
     for words in (["--help"], ["describe", sample], ["copy", sample, out], ["verify", out]):
