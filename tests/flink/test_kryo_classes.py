@@ -8,7 +8,12 @@ import pyarrow as pa
 import pytest
 from support.kryo_classes import written_objects
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.compatibility.unreadable_objects import UnreadableObjects, is_readable
+from savepoint_formats.layout import Kryo, KryoRegistration
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.kryo.graph import read_kryo
+from savepoint_formats.values.kryo.objects import json_text
 
 if TYPE_CHECKING:
     from support.kryo_classes import WrittenObject
@@ -31,3 +36,31 @@ def test_the_doctor_finds_the_objects_that_kryo_cannot_read_and_no_others(releas
     found = {one.name: is_found(one, is_5=release.startswith("2")) for one in objects}
     assert {name: "fails" if each else "same" for name, each in found.items()} == outcomes
     assert {"fails", "same"} == set(outcomes.values())
+
+
+# Their fields are not known, or their names are those of a test.
+_UNKNOWN = (
+    *("Clock$SystemClock", "Inet4Address", "LongAdder", "StringJoiner", "java.util.Random"),
+    *(
+        "ByteArrayOutputStream",
+        "UTF_8",
+        "$Proxy",
+        "LinkedHashMap$Entry",
+        "ConcurrentHashMap$MapEntry",
+    ),
+    *("Character$UnicodeScript", "KryoClasses$"),
+)
+
+
+@pytest.mark.parametrize("release", ["1.20.5", "2.2.1"])
+def test_objects_of_the_jdk_and_of_flink_are_read_without_a_description(release: str) -> None:
+    layout = Kryo("java.lang.Object", (KryoRegistration("java.lang.Object"),))
+    dialect = KryoDialect(KryoVersion.V5_6 if release.startswith("2") else KryoVersion.V2_24)
+    read = 0
+    for one in written_objects(release):
+        if one.data and not any(name.encode()[:-1] in one.data for name in _UNKNOWN):
+            view = DataInputView(one.data)
+            json_text(read_kryo(layout, view, dialect))
+            assert view.remaining == 0, one.name
+            read += 1
+    assert read > 180

@@ -44,6 +44,7 @@ from savepoint_formats.values.kryo.known_classes import (
 )
 from savepoint_formats.values.kryo.lists import array_body, final_class, inner_arguments
 from savepoint_formats.values.kryo.output import KryoOutput
+from savepoint_formats.values.kryo.plain_classes import PLAIN_CLASSES
 from savepoint_formats.values.kryo.scala import SCALA_CLASSES
 from savepoint_formats.values.kryo.structs import OPTIONAL
 
@@ -229,7 +230,7 @@ class ClassTable:
             names += [f"{described.class_name}${at + 1}" for at in range(len(described.constants))]
             names.append(f"[L{described.class_name};")
         names += ["java.util.ArrayList", "java.util.HashMap", *known.registered.values()]
-        names += [_BYTES, *CLASSES]
+        names += [_BYTES, *CLASSES, *PLAIN_CLASSES]
         names += [f"[{code}" for code in _CODES]
         names += [f"[L{name};" for name in ("java.lang.String", "java.lang.Object", *WRAPPERS)]
         return list(dict.fromkeys(names))

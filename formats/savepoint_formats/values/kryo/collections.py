@@ -181,23 +181,47 @@ def objects(count: int) -> Body:
     return Body(partial(read_objects, count), write_objects, objects=count)
 
 
-_COLLECTIONS = "java.util.Collections$"
+_UTIL = "java.util."
+_CONCURRENT = f"{_UTIL}concurrent."
+_COLLECTIONS = f"{_UTIL}Collections$"
+_WRAPPED = ("Unmodifiable", "Synchronized", "Checked")
 _SETS_AND_LISTS = ("Collection", "List", "RandomAccessList", "Set", "SortedSet", "NavigableSet")
+_VIEWS = ("KeySet", "Values", "EntrySet")
 _LISTS = (
-    *names_of("java.util.", "ArrayList", "LinkedList", "HashSet", "LinkedHashSet"),
-    *names_of("java.util.", "ArrayDeque", "Vector", "Stack"),
-    *names_of("java.util.concurrent.", "CopyOnWriteArrayList", "CopyOnWriteArraySet"),
-    *names_of("java.util.concurrent.", "ConcurrentLinkedQueue", "ConcurrentLinkedDeque"),
-    *names_of("java.util.concurrent.", "LinkedBlockingQueue", "LinkedBlockingDeque"),
-    *names_of(f"{_COLLECTIONS}Unmodifiable", *_SETS_AND_LISTS),
-    *names_of(f"{_COLLECTIONS}Synchronized", *_SETS_AND_LISTS),
+    *names_of(_UTIL, "ArrayList", "LinkedList", "HashSet", "LinkedHashSet"),
+    *names_of(_UTIL, "ArrayDeque", "Vector", "Stack", "ArrayList$SubList"),
+    *names_of(f"{_UTIL}AbstractList$", "SubList", "RandomAccessSubList"),
+    *names_of(_CONCURRENT, "CopyOnWriteArrayList", "CopyOnWriteArraySet"),
+    *names_of(_CONCURRENT, "CopyOnWriteArrayList$COWSubList", "ConcurrentSkipListSet"),
+    *names_of(_CONCURRENT, "ConcurrentLinkedQueue", "ConcurrentLinkedDeque", "ArrayBlockingQueue"),
+    *names_of(_CONCURRENT, "LinkedBlockingQueue", "LinkedBlockingDeque", "LinkedTransferQueue"),
+    *names_of(_CONCURRENT, "PriorityBlockingQueue"),
+    *(f"{_COLLECTIONS}{wrapped}{kind}" for wrapped in _WRAPPED for kind in _SETS_AND_LISTS),
+    *names_of(_COLLECTIONS, "CheckedQueue", "SetFromMap", "AsLIFOQueue", "CopiesList"),
+    f"{_COLLECTIONS}UnmodifiableMap$UnmodifiableEntrySet",
+    f"{_COLLECTIONS}UnmodifiableNavigableSet$EmptyNavigableSet",
+    *names_of(f"{_UTIL}LinkedHashMap$Linked", *_VIEWS),
+    *(
+        f"{owner}${view}"
+        for owner in (
+            *names_of(_UTIL, "HashMap", "TreeMap", "IdentityHashMap", "WeakHashMap", "EnumMap"),
+            f"{_CONCURRENT}ConcurrentSkipListMap",
+        )
+        for view in _VIEWS
+    ),
+    *names_of(f"{_CONCURRENT}ConcurrentHashMap$", "KeySetView", "ValuesView", "EntrySetView"),
 )
 _LISTS_WITHOUT_NULL = names_of(_NEVER_NULL, "ListN", "List12", "SetN", "Set12", "SubList")
 _MAPS = (
-    *names_of("java.util.", "HashMap", "LinkedHashMap", "Hashtable", "EnumMap"),
-    *names_of("java.util.", "IdentityHashMap", "WeakHashMap", "concurrent.ConcurrentHashMap"),
-    *names_of(f"{_COLLECTIONS}Unmodifiable", "Map", "SortedMap", "NavigableMap"),
-    *names_of(f"{_COLLECTIONS}Synchronized", "Map", "SortedMap", "NavigableMap"),
+    *names_of(_UTIL, "HashMap", "LinkedHashMap", "Hashtable", "Properties", "EnumMap"),
+    *names_of(_UTIL, "IdentityHashMap", "WeakHashMap", "concurrent.ConcurrentHashMap"),
+    *(
+        f"{_COLLECTIONS}{wrapped}{kind}"
+        for wrapped in _WRAPPED
+        for kind in ("Map", "SortedMap", "NavigableMap")
+    ),
+    f"{_COLLECTIONS}UnmodifiableNavigableMap$EmptyNavigableMap",
+    *names_of(f"{_UTIL}TreeMap$", "AscendingSubMap", "DescendingSubMap"),
 )
 _MAPS_WITHOUT_NULL = names_of(_NEVER_NULL, "MapN", "Map1")
 

@@ -17,10 +17,17 @@ Kryo: ``DefaultClassResolver``, ``Kryo.readReferenceOrNull``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
+from savepoint_formats.java.stream import (
+    STREAM_HEADER,
+    JavaArray,
+    JavaEnum,
+    JavaObject,
+    JavaStreamReader,
+)
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.input import KryoInput
 from savepoint_formats.values.kryo.known_classes import (
@@ -204,7 +211,8 @@ class KryoGraph:
             stream = self._streams[is_of_jdk] = JavaStreamReader(self.view)
             stream.read_header()
         value = stream.read_object()
-        return KryoObject(class_name, value.fields) if isinstance(value, JavaObject) else value
+        content = _value_of_java(value, {})
+        return replace(content, class_name=class_name) if isinstance(value, JavaObject) else content
 
     def read_count(self) -> int:
         """A varint that counts elements."""
@@ -213,6 +221,28 @@ class KryoGraph:
     def undecodable(self, message: str) -> UndecodableError:
         """An error about an undecodable object."""
         return self.view.error(message, UndecodableError)
+
+
+def _value_of_java(value: Any, known: dict[int, Value]) -> Value:
+    """What Java's stream has as an object of Kryo; contents that ``writeObject`` wrote are ``$written``."""
+    match value:
+        case JavaEnum():
+            return value.constant
+        case JavaArray(_, elements):
+            is_list = isinstance(elements, list)
+            return [_value_of_java(one, known) for one in elements] if is_list else elements
+        case JavaObject() if id(value) not in known:
+            known[id(value)] = KryoReference(len(known))
+            parts = value.fields | ({"$written": value.annotations} if value.annotations else {})
+            fields = {name: _value_of_java(part, known) for name, part in parts.items()}
+            known[id(value)] = KryoObject(value.class_name, fields)
+            return known[id(value)]
+        case JavaObject():
+            return known[id(value)]
+        case list():
+            return [_value_of_java(one, known) for one in value]
+        case _:
+            return value
 
 
 class NodeGraph(KryoGraph):

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 _OBJECT = "java.lang.Object"
 _PATTERN = "java.util.regex.Pattern"
 _CHARACTERS = 1 << 16
+_PRIMITIVE_CLASSES = {**WRAPPERS, "java.lang.Void": "void"}
+_WRAPPER_CLASSES = {**BOXED, "void": "java.lang.Void"}
 
 
 def _same(value: Value) -> Value:
@@ -216,17 +218,21 @@ _BUILDER = ClassRow(
 def _read_class(graph: KryoGraph) -> KryoObject:
     class_name = graph.read_class()
     # A wrapper may stand for its primitive; only 2.24 also says so of classes that cannot.
-    is_primitive = (class_name in WRAPPERS or not graph.is_5) and graph.view.read_bool()
-    name = WRAPPERS.get(class_name or "", class_name) if is_primitive else class_name
+    is_said = class_name in (*_PRIMITIVE_CLASSES, "void") or not graph.is_5
+    is_primitive = is_said and graph.view.read_bool()
+    name = _PRIMITIVE_CLASSES.get(class_name or "", class_name) if is_primitive else class_name
     return KryoObject("java.lang.Class", {"name": name})
 
 
 def _write_class(value: Value, writer: KryoWriter) -> None:
     name = plain(value).fields["name"]
-    class_name = BOXED.get(name, name)
+    is_primitive = name in _PRIMITIVE_CLASSES.values()
+    # Kryo 5 has no number for void, and writes its name.
+    is_by_name = name == "void" and writer.is_5
+    class_name = name if is_by_name else _WRAPPER_CLASSES.get(name, name)
     writer.write_class(class_name)
-    if class_name in WRAPPERS or not writer.is_5:
-        writer.view.write_bool(name in BOXED)
+    if is_primitive or class_name in _PRIMITIVE_CLASSES or not writer.is_5:
+        writer.view.write_bool(is_primitive)
 
 
 def _read_bit_set(graph: KryoGraph) -> KryoObject:
@@ -304,7 +310,6 @@ JDK_CLASSES: dict[str, ClassRow] = {
     # --- texts
     "java.lang.String": _single(TEXT, KryoType(pa.utf8(), of_kind(str), _same), "ASCII_TEXT"),
     "java.net.URI": _text("java.net.URI", r"[^\s<>\"{}|\\^`]*"),
-    "java.net.URL": _text("java.net.URL", r"[A-Za-z][\w+.-]*:\S*"),
     "java.util.Currency": _text("java.util.Currency", "[A-Z]{3}"),
     "java.lang.StringBuilder": _BUILDER,
     "java.lang.StringBuffer": _BUILDER,

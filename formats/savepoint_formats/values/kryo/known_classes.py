@@ -13,7 +13,9 @@ from savepoint_formats.values.kryo.java_times import TIMES
 from savepoint_formats.values.kryo.jdk import JDK_CLASSES
 from savepoint_formats.values.kryo.joda import JODA_SERIALIZERS
 from savepoint_formats.values.kryo.lists import array_body
+from savepoint_formats.values.kryo.plain_classes import PLAIN_CLASSES
 from savepoint_formats.values.kryo.scala import SCALA_CLASSES, scala_body
+from savepoint_formats.values.kryo.urls import URL
 from savepoint_formats.values.kryo.zoned_times import ZONED_TIMES
 
 if TYPE_CHECKING:
@@ -27,10 +29,16 @@ CLASSES: dict[str, ClassRow] = {
     **ZONED_TIMES,
     **SCALA_CLASSES,
     **COLLECTIONS,
+    "java.net.URL": URL,
 }
 """All classes that need no description; arrays and Scala's collections are known by their names."""
 
-FINAL_CLASSES = frozenset(name for name, row in CLASSES.items() if row.is_final)
+FINAL_CLASSES = frozenset(
+    (
+        *(name for name, row in CLASSES.items() if row.is_final),
+        *(name for name, known in PLAIN_CLASSES.items() if known.is_final),
+    )
+)
 JAVA_SERIALIZED = frozenset(name for name, row in CLASSES.items() if row.is_java)
 
 DECLARED_TYPES: dict[str, KryoType] = {
@@ -49,7 +57,7 @@ def known_classes(layout: Kryo, dialect: KryoDialect) -> KnownClasses:
 
 
 def _fixed_classes(*, is_5: bool) -> dict[str, KryoClass]:
-    return {
+    return PLAIN_CLASSES | {
         name: KryoClass(name, tuple(KryoField(*field) for field in row.fields.items()))
         for name, row in CLASSES.items()
         if row.fields is not None and row.body[is_5] is None
@@ -65,7 +73,7 @@ class KnownClasses:
         custom: Class -> the serializer that the user registered for it.
         numbers: Class -> number.
         user: Class -> the user's description.
-        fixed: Class -> its fields, where the table has fields and no body for this version.
+        fixed: Class that needs no description -> its fields or constants, if it has no body.
     """
 
     def __init__(self, layout: Kryo, dialect: KryoDialect) -> None:
@@ -88,13 +96,13 @@ class KnownClasses:
         return not (self.is_5 and self.is_enum(class_name))
 
     def is_enum(self, class_name: str) -> bool:
-        """Whether a user's class is an enum, or the body of one of its constants."""
+        """Whether a class is a known enum, or the body of one of its constants."""
         return self.enum_class(class_name) is not None
 
     def enum_class(self, class_name: str) -> KryoClass | None:
         """The enum that a class is, or belongs to: ``E`` for ``E`` and ``E$1``."""
         for name in (class_name, class_name.rpartition("$")[0]):
-            known = self.user.get(name)
+            known = self.user.get(name) or self.fixed.get(name)
             if known and known.constants:
                 return known
         return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.body import NOTHING, TEXT, Body, Shown, fixed
+from savepoint_formats.values.kryo.body import TEXT, Body, Shown, fixed, object_of
 from savepoint_formats.values.kryo.classes import names_of
 from savepoint_formats.values.kryo.collections import LIST, objects
 from savepoint_formats.values.kryo.types import ClassRow
@@ -68,7 +68,8 @@ def _tuple(kinds: str) -> Body:
 _SIZES = range(1, 23)
 _KINDS = (*_SPECIALIZED, *(first + second for first in _SPECIALIZED for second in _SPECIALIZED))
 _BODIES: dict[str, Body] = {
-    "scala.runtime.BoxedUnit": NOTHING,
+    # There is one object of it, which is not null.
+    "scala.runtime.BoxedUnit": object_of("scala.runtime.BoxedUnit"),
     "scala.Symbol": TEXT,
     "scala.util.matching.Regex": TEXT,
     SCALA_NONE: objects(0),
