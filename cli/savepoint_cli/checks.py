@@ -165,9 +165,17 @@ _LOST = (PlanVerdict.REBUILT, PlanVerdict.LOST)
 @click.argument("new")
 @click.argument("savepoint", required=False)
 @options.matches
+@options.renames
+@options.accept
 @output_option
-def sql_diff(
-    output: Output, old: str, new: str, savepoint: str | None, matches: str | None
+def sql_diff(  # the arguments of the command
+    output: Output,
+    old: str,
+    new: str,
+    savepoint: str | None,
+    matches: str | None,
+    renames: dict[str, str],
+    accept: tuple[str, ...],
 ) -> None:
     """Tell which state of a SQL job survives when its query changes from plan OLD to plan NEW.
 
@@ -175,12 +183,12 @@ def sql_diff(
     another uid, "carried over" state needs another shape, "rebuilt" state needs history, and "lost"
     state has no operator in the new query. With the SAVEPOINT of the old job, the answer has rows
     and bytes, too. Exit codes: 0 all is the same, renamed or carried over, 3 something is rebuilt
-    or lost.
+    or lost, or begins empty or can't be taken back without --accept.
 
     \b
     savepoint sql-diff orders-v1.json orders-v2.json s3://jobs/orders/savepoint-1a2b
     """
-    changes = state_processor.sql_diff(old, new, savepoint, matches=matches)
+    changes = state_processor.sql_diff(old, new, savepoint, matches=matches, renames=renames)
     output.rows(f"State of {old} in {new}", changes)
-    if any(change.verdict in _LOST for change in changes):
+    if any(change.verdict in _LOST or change.unaccepted(accept) for change in changes):
         click.get_current_context().exit(DIFFERENT)

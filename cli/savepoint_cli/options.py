@@ -320,6 +320,20 @@ matches = click.option(
     metavar="FILE",
     help="Correct wrongly matched operators: a YAML file with pairs of operator numbers, old: new.",
 )
+renames = click.option(
+    "--rename",
+    "renames",
+    multiple=True,
+    metavar="OLD=NEW",
+    callback=pairs("OLD=NEW"),
+    help="A column of a table has a new name; `orders.id=order_id` names the column of one table.",
+)
+accept = click.option(
+    "--accept",
+    multiple=True,
+    metavar="NAME",
+    help="A new aggregate may begin empty, or a new column may keep old rows from being taken back.",
+)
 times = click.option(
     "--times",
     type=click.Choice(["dates", "raw"]),

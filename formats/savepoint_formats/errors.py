@@ -16,7 +16,9 @@
     │           └── ValueOutOfRangeError, UndescribedSubclassError
     ├── RefusedError
     │   ├── SavepointExistsError, OperatorExistsError, StateExistsError, EmptySavepointError
-    │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError, MaskError
+    │   ├── SchemaChangeError, RescaleError, ConversionError, MaskError
+    │   ├── MigrationError
+    │   │   └── NotAcceptedError
     │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
     │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError, ClusterError
     │   ├── AmbiguousOperatorError *, AmbiguousJobError *
@@ -298,6 +300,10 @@ class ConversionError(RefusedError):
 
 class MigrationError(RefusedError):
     """State of Flink 1.x can't be written for Flink 2.x, or its type is unknown."""
+
+
+class NotAcceptedError(MigrationError):
+    """A changed query lacks history, which the user has to accept by name."""
 
 
 class MaskError(RefusedError):

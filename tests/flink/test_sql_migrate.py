@@ -6,22 +6,18 @@ apart from new aggregates, which count from then on.
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_home import FlinkHome
-from support.sample_rows import SAMPLES
+from support.query_jobs import Jobs, Statements, net, without_zeros
 
 from savepoint_database.snapshot.planned_operators import compiled_plan
 from state_processor import Savepoint, SavepointWriter, sql_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections import Counter
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -38,10 +34,10 @@ MATERIALIZED = ("table.exec.sink.upsert-materialize=FORCE",)
 TTL = ("table.exec.state.ttl=1 d",)
 
 
-def _tables(folder: Path, qty: str) -> list[str]:
+def _tables(folder: Path, qty: str, price: str) -> list[str]:
     times = "ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND"
     columns = {
-        "orders": f"id BIGINT, customer STRING, price DOUBLE, qty {qty}, {times}",
+        "orders": f"id BIGINT, customer STRING, {price} DOUBLE, qty {qty}, {times}",
         "customers": f"name STRING, city STRING, rank INT, {times}",
         "rates": "currency STRING, rate BIGINT, note STRING, PRIMARY KEY (currency) NOT ENFORCED",
     }
@@ -76,6 +72,13 @@ class Query:
     columns: str
     options: tuple[str, ...] = ()
     qty: str = "INT"
+    price: str = "price"
+
+    def statements(self, folder: Path) -> Statements:
+        sink = f"CREATE TABLE results ({self.columns}) WITH ('connector' = 'rows')"
+        tables = [*_tables(folder, self.qty, self.price), sink]
+        sources = 2 if "JOIN" in self.text else 1
+        return Statements(tables, [f"INSERT INTO results {self.text}"], self.options, sources)
 
 
 def _groups(items: str, by: str = "customer", table: str = "orders") -> str:
@@ -107,6 +110,13 @@ COUNT = _groups("customer, COUNT(*) AS n")
 CN = "c STRING, n BIGINT"
 TW = "c STRING, w TIMESTAMP(3)"
 BETWEEN = "AND o.ts BETWEEN c.ts - INTERVAL '30' SECOND AND c.ts + INTERVAL '30' SECOND"
+_VALUES = _groups(
+    "customer, SUM(qty) AS s, MIN(qty) AS a, MAX(qty) AS b, FIRST_VALUE(qty) AS f,"
+    " LAST_VALUE(qty) AS l"
+)
+_OF_VALUES = "c STRING, s {0}, a {0}, b {0}, f {0}, l {0}"
+_WIDENED = _groups("customer, SUM(qty) AS s, MIN(qty) AS a, MAX(qty) AS b")
+_OF_WIDENED = "c STRING, s {0}, a {0}, b {0}"
 QUERIES = {
     "count": Query(COUNT, CN),
     "count_alias": Query(COUNT.replace("AS n", "AS number_of_orders"), CN),
@@ -119,6 +129,21 @@ QUERIES = {
             "customer, COUNT(*) AS n, AVG(qty) AS a, MAX(customer) AS m, LISTAGG(customer) AS l"
         ),
         f"{CN}, a INT, m STRING, l STRING",
+    ),
+    "values": Query(_VALUES, _OF_VALUES.format("INT"), qty="INT NOT NULL"),
+    "values_null": Query(_VALUES, _OF_VALUES.format("INT")),
+    "values_wide": Query(_WIDENED, _OF_WIDENED.format("BIGINT"), qty="BIGINT"),
+    "values_int": Query(_WIDENED, _OF_WIDENED.format("INT")),
+    "decimals": Query(_WIDENED, _OF_WIDENED.format("DECIMAL(38, 2)"), qty="DECIMAL(6, 2)"),
+    "decimals_wide": Query(_WIDENED, _OF_WIDENED.format("DECIMAL(38, 2)"), qty="DECIMAL(9, 2)"),
+    "top_cost": Query(
+        _ranked("customer, cost", "cost DESC", 3, "customer"), "c STRING, p DOUBLE", price="cost"
+    ),
+    "join_keys": Query(
+        _join("o.id, c.city", condition="AND o.qty = c.`rank`"), "i BIGINT, t STRING"
+    ),
+    "join_keys_swapped": Query(
+        _join("o.id, c.city").replace("ON ", "ON o.qty = c.`rank` AND "), "i BIGINT, t STRING"
     ),
     "count_where": Query(_groups("customer, COUNT(*) AS n", table="orders WHERE qty > 1"), CN),
     "count_ttl": Query(COUNT, CN, TTL),
@@ -210,29 +235,37 @@ class Pair:
         verdict: What becomes of its state.
         kept: Columns of plan B whose values don't depend on what only it reads; all by default.
         since: Columns that count since the migration.
+        accept: Names of what begins empty or can't be taken back.
+        renames: New names of columns of tables.
     """
 
     kind: str
     verdict: str
     kept: tuple[int, ...] | None = None
     since: tuple[int, ...] = field(default=())
+    accept: tuple[str, ...] = ()
+    renames: dict[str, str] = field(default_factory=dict)
 
 
 PAIRS = {
     ("count", "count_alias"): Pair("GroupAggregate", "renamed"),
-    ("count", "count_sum"): Pair("GroupAggregate", "carried over", (0, 1), (2,)),
+    ("count", "count_sum"): Pair("GroupAggregate", "carried over", (0, 1), (2,), ("total",)),
     ("count_sum", "count"): Pair("GroupAggregate", "carried over"),
     ("count_sum", "sum_count"): Pair("GroupAggregate", "carried over"),
-    ("count", "count_avg"): Pair("GroupAggregate", "carried over", (0, 1), (2, 3, 4)),
+    ("count", "count_avg"): Pair(
+        "GroupAggregate", "carried over", (0, 1), (2, 3, 4), ("a", "m", "l")
+    ),
     ("count", "count_ttl"): Pair("GroupAggregate", "carried over"),
     ("count_ttl", "count"): Pair("GroupAggregate", "carried over"),
     ("count", "count_two_phase"): Pair("GlobalGroupAggregate", "renamed"),
     ("by_two", "by_two_swapped"): Pair("GroupAggregate", "carried over"),
-    ("distinct", "distinct_swapped"): Pair("GroupAggregate", "carried over", (0, 1, 3), (2,)),
-    ("count", "count_distinct"): Pair("GroupAggregate", "carried over", (0, 1), (2,)),
+    ("distinct", "distinct_swapped"): Pair(
+        "GroupAggregate", "carried over", (0, 1, 3), (2,), ("s",)
+    ),
+    ("count", "count_distinct"): Pair("GroupAggregate", "carried over", (0, 1), (2,), ("i",)),
     ("levels_max", "levels_swapped"): Pair("GroupAggregate", "carried over"),
     ("levels", "levels_counted"): Pair("GroupAggregate", "carried over"),
-    ("join", "join_price"): Pair("Join", "carried over", (0, 1, 2)),
+    ("join", "join_price"): Pair("Join", "carried over", (0, 1, 2), accept=("price",)),
     ("join_price", "join"): Pair("Join", "carried over"),
     ("join_rank", "join"): Pair("Join", "carried over"),
     ("left_join", "left_join_less"): Pair("Join", "carried over"),
@@ -243,71 +276,22 @@ PAIRS = {
     ("last_qty", "last_wide"): Pair("Deduplicate", "carried over"),
     ("top_qty", "top"): Pair("Rank", "carried over"),
     ("top", "top_qty"): Pair("Rank", "carried over", (0, 1)),
-    ("window", "window_sum"): Pair("GlobalWindowAggregate", "carried over", (0, 1, 3)),
+    ("window", "window_sum"): Pair(
+        "GlobalWindowAggregate", "carried over", (0, 1, 3), accept=("total",)
+    ),
     ("window_sum", "window"): Pair("GlobalWindowAggregate", "carried over"),
     ("over", "over_id"): Pair("OverAggregate", "carried over", (1, 2)),
     ("over_id", "over"): Pair("OverAggregate", "carried over"),
+    ("values", "values_null"): Pair("GroupAggregate", "renamed"),
+    ("values_int", "values_wide"): Pair("GroupAggregate", "carried over"),
+    ("decimals", "decimals_wide"): Pair("GroupAggregate", "carried over"),
+    ("top", "top_cost"): Pair("Rank", "renamed", renames={"orders.price": "cost"}),
+    ("join_keys", "join_keys_swapped"): Pair("Join", "carried over"),
     ("rates", "rates_note"): Pair("ChangelogNormalize", "carried over", (1, 2)),
     ("rates_note", "rates"): Pair("ChangelogNormalize", "carried over"),
-    ("materialized", "materialized_qty"): Pair("Sink", "carried over", (0, 2)),
+    ("materialized", "materialized_qty"): Pair("Sink", "carried over", (0, 2), accept=("qty",)),
 }
 """Old and new query -> what is expected."""
-
-
-class Jobs:
-    """A release of Flink, the plans of the queries, and the jobs that it runs."""
-
-    def __init__(self, release: str, folder: Path) -> None:
-        self.release, self.folder = release, folder
-        self._home = FlinkHome.cached(release)
-        self._home.install()
-        self._classes = folder / "classes"
-        services = self._classes / "META-INF" / "services"
-        services.mkdir(parents=True)
-        factory = services / "org.apache.flink.table.factories.Factory"
-        factory.write_text("plans.RowsTables\n")
-        job = Path(__file__).parent / "plan_job"
-        self._home.compile([job, SAMPLES / "job"], self._classes)
-        _write_rows(folder)
-        for name, query in QUERIES.items():
-            (folder / "queries" / name).mkdir(parents=True)
-            sink = f"CREATE TABLE results ({query.columns}) WITH ('connector' = 'rows')"
-            files = {
-                "tables.sql": "\n".join([*_tables(folder, query.qty), sink]),
-                "options": "\n".join(query.options),
-                "query.sql": f"INSERT INTO results {query.text}",
-            }
-            for file, text in files.items():
-                (folder / "queries" / name / file).write_text(text)
-        subprocess.run([*self._java(), "plans.CompilePlans", str(folder / "queries")], check=True)
-
-    def plan(self, query: str) -> Path:
-        return self.folder / "queries" / query / "plan.json"
-
-    def job(self, query: str, begin: str, end: str, savepoint: str | None = None) -> dict[str, Any]:
-        text = QUERIES[query].text
-        return {
-            "plan": str(self.plan(query)),
-            "from": begin,
-            "to": end,
-            "savepoint": savepoint,
-            "target": str(self.folder / "savepoints"),
-            "sources": 2 if "JOIN" in text else 1,
-        }
-
-    def run(self, jobs: Mapping[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-        """What each job answers."""
-        asked = self.folder / "jobs"
-        asked.write_text("\n".join(json.dumps(job) for job in jobs.values()))
-        command = [*self._java(), "plans.MigrationJobs", str(asked)]
-        shown = subprocess.run(command, check=True, capture_output=True, text=True)
-        # Flink's log has lines of its own.
-        lines = (line for line in shown.stdout.splitlines() if line.startswith("{"))
-        answers = map(json.loads, lines)
-        return dict(zip(jobs, answers, strict=True))
-
-    def _java(self) -> list[str]:
-        return self._home.java(self._classes, ["-Xmx1g", f"-Djava.io.tmpdir={self.folder}"])
 
 
 @dataclass(frozen=True)
@@ -325,26 +309,16 @@ class Outcome:
         return net(answer["rows"], columns)
 
 
-def net(rows: list[str], columns: tuple[int, ...] | None) -> Counter[tuple[str, ...]]:
-    counts: Counter[tuple[str, ...]] = Counter()
-    for line in rows:
-        kind, *values = line.split("|")
-        shown = tuple(values) if columns is None else tuple(values[number] for number in columns)
-        counts[shown] += 1 if kind.startswith("+") else -1
-    return counts
-
-
-def without_zeros(counts: Counter[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-    return {row: count for row, count in counts.items() if count}
-
-
 @pytest.fixture(scope="module", params=["1.20.5", "2.3.0"])
 def outcome(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     spark: SparkSession,
 ) -> Outcome:
-    jobs = Jobs(request.param, tmp_path_factory.mktemp("migrated"))
+    folder = tmp_path_factory.mktemp("migrated")
+    _write_rows(folder)
+    queries = {name: query.statements(folder) for name, query in QUERIES.items()}
+    jobs = Jobs(request.param, folder, queries)
     asked = {(old, "start", "half"): jobs.job(old, "start", "half") for old, _ in PAIRS}
     for (_, new), pair in PAIRS.items():
         asked[new, "start", "half"] = jobs.job(new, "start", "half")
@@ -358,7 +332,9 @@ def outcome(
         assert "error" not in answer, (old, answer["error"][-3000:])
         savepoint = Savepoint.load(spark, answer["savepoint"], plan=jobs.plan(old))
         target = jobs.folder / "migrated" / f"{old}-{new}"
-        savepoint.sql_migrate(jobs.plan(new)).write(target)
+        savepoint.sql_migrate(jobs.plan(new), accept=pair.accept, renames=pair.renames).write(
+            target
+        )
         again[old, new, "migrated"] = jobs.job(new, "half", "end", str(target))
         if pair.verdict == "carried over":
             target = jobs.folder / "renamed" / f"{old}-{new}"
@@ -370,7 +346,9 @@ def outcome(
 def renamed(savepoint: Savepoint, jobs: Jobs, old: str, new: str) -> SavepointWriter:
     """A savepoint whose operators have the uids of the new plan, and their old rows."""
     before, after = (compiled_plan(jobs.plan(query)) for query in (old, new))
-    matches = {it.old: it.new for it in sql_diff(jobs.plan(old), jobs.plan(new))}
+    renames = PAIRS[old, new].renames
+    changes = sql_diff(jobs.plan(old), jobs.plan(new), renames=renames)
+    matches = {it.old: it.new for it in changes if it.old is not None}
     nodes = before.nodes_by_operator()
     writer = savepoint.writer()
     for operator in savepoint.operators():
@@ -395,7 +373,8 @@ def test_a_changed_query_goes_on(outcome: Outcome, old: str, new: str) -> None:
 
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_the_verdict_is_what_was_done(outcome: Outcome, old: str, new: str) -> None:
-    changes = sql_diff(outcome.jobs.plan(old), outcome.jobs.plan(new))
+    renames = PAIRS[old, new].renames
+    changes = sql_diff(outcome.jobs.plan(old), outcome.jobs.plan(new), renames=renames)
     kind, verdict = PAIRS[old, new].kind, PAIRS[old, new].verdict
     assert verdict in {
         change.verdict for change in changes if change.description.startswith(kind)

@@ -107,7 +107,7 @@ class AggregateCall:
         alias: Its name in the query, or the column of its result.
         is_retracting: Whether rows are taken back.
         result: Type of its result; None if it isn't understood.
-        argument: Type of its first argument; None if it has none, or one that isn't understood.
+        argument_types: Types of its arguments; None for those that aren't understood.
         origin: Equal for calls that compute the same; see ``lineage``.
         condition: Column of the condition of the rows that it aggregates; None for all rows.
     """
@@ -118,7 +118,7 @@ class AggregateCall:
     is_distinct: bool
     is_retracting: bool
     result: LogicalType | None = None
-    argument: LogicalType | None = None
+    argument_types: tuple[LogicalType | None, ...] = ()
     origin: Hashable = None
     argument_origins: tuple[Hashable, ...] = ()
     condition: NamedColumn | None = None
@@ -126,6 +126,16 @@ class AggregateCall:
     def __str__(self) -> str:
         distinct = "DISTINCT " if self.is_distinct else ""
         return f"{self.alias} = {self.function}({distinct}{', '.join(self.arguments) or '*'})"
+
+    @property
+    def argument(self) -> LogicalType | None:
+        """Type of its first argument; None if it has none, or one that isn't understood."""
+        return self.argument_types[0] if self.argument_types else None
+
+    @property
+    def value_types(self) -> tuple[LogicalType | None, ...]:
+        """Types of its arguments and its result, all nullable: accumulators don't differ by that."""
+        return tuple(map(_nullable, (*self.argument_types, self.result)))
 
     @property
     def counts_rows(self) -> bool:
@@ -153,10 +163,10 @@ class AggregateCall:
         )
 
     def _type(self, given: LogicalType | FieldType | None) -> LogicalType | None:
-        argument = None if self.argument is None else replace(self.argument, is_nullable=True)
+        argument = _nullable(self.argument)
         match given:
             case FieldType.RESULT:
-                return None if self.result is None else replace(self.result, is_nullable=True)
+                return _nullable(self.result)
             case FieldType.VALUE:
                 return argument and _OF_VALUES.get(argument.root, argument)
             case FieldType.SUM if argument is not None and argument.root == "DECIMAL":
@@ -179,6 +189,12 @@ class DistinctValues:
         """The distinct conditions of their calls; each has a place in the stored form of a value."""
         conditions = (call.condition for call in self.calls)
         return tuple(dict.fromkeys(column and column.identity for column in conditions))
+
+    @property
+    def types(self) -> tuple[LogicalType | None, ...]:
+        """The types of the columns; a single column is a key of a map, which is never null."""
+        given = self.calls[0].argument_types
+        return given if len(given) > 1 else tuple(map(_nullable, given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +238,7 @@ class AggregateCalls:
                     bool(call.get("distinct")),
                     number < len(retracting) and bool(retracting[number]),
                     parse_type(call.get("type")),
-                    columns[0].type if columns else None,
+                    tuple(column.type for column in columns),
                     origins[number] if number < len(origins) else number,
                     tuple(column.identity for column in columns),
                     _condition(arguments, call.get("filterArg")),
@@ -282,6 +298,10 @@ def _may_count_rows(node: PlanNode) -> bool | None:
     if node.at("needRetraction") or kind_of_window == "HoppingWindow":
         return True
     return None if "needRetraction" not in node.spec else False
+
+
+def _nullable(given: LogicalType | None) -> LogicalType | None:
+    return given and replace(given, is_nullable=True)
 
 
 def _function(call: Mapping[str, Any]) -> str:

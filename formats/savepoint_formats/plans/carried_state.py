@@ -20,8 +20,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import PlanError, within
-from savepoint_formats.layout import BinaryRow, Layout, LogicalType, MapOf, nodes_of, rebuilt
+from savepoint_formats.layout import (
+    BinaryRow,
+    Boolean,
+    Framed,
+    Int,
+    Layout,
+    LogicalType,
+    Long,
+    MapOf,
+    Nullable,
+    Repeated,
+    Struct,
+    Text,
+    Ttl,
+    Utf8,
+    nodes_of,
+    rebuilt,
+)
 from savepoint_formats.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
+from savepoint_formats.plans.node_rows import fits
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, inner
 from savepoint_formats.snapshots.nested import with_nested
@@ -47,6 +65,9 @@ _LISTS = (
 )
 _TTL = re.compile(r".*\.TtlStateFactory\$TtlSerializerSnapshot")
 _VIEW = re.compile(r"(distinctAcc_|agg)(\d+)(.*)")
+
+_WITHOUT_ROWS = (Boolean, Framed, Int, Long, MapOf, Nullable, Repeated, Struct, Text, Ttl, Utf8)
+"""Layouts of values that have no column of the query: numbers, texts, flags, windows."""
 
 Value = int | str | None
 
@@ -183,6 +204,8 @@ def carried_state(
     Raises:
         PlanError: Rows don't have the columns of the plan, or a new column can't be made.
     """
+    if new.has_rows_of(old):
+        return CarriedState(key, False, {}, frozenset())
     keys = _key_change(old, new, key)
     new_key = key if keys is None else _with_rows(key, keys.snapshot)
     views = _views(old, new)
@@ -278,11 +301,13 @@ class _Reshaping:
         self, prefix: str, state: str, layout: Layout, *, is_key: bool = False
     ) -> _RowChange | None:
         row = _row_in(layout)
+        if not self.old.describes(state) and not _VIEW.fullmatch(state) and _may_hold_rows(layout):
+            raise PlanError("it isn't known which columns of the query its values have")
         if row is None or not self.old.describes(state):
-            return None  # it has no columns of the query, and stays
+            return None
         before = self.old.row_of(state, len(row.types), is_map_key=is_key)
         after = self.new.row_of(state, self._count(before), is_map_key=is_key)
-        if before is None or after is None or len(before) != len(row.types):
+        if before is None or after is None or not fits(before, row):
             raise PlanError(f"a plan doesn't describe its rows, which have {len(row.types)} fields")
         return _RowChange(prefix, before, after)
 
@@ -336,6 +361,11 @@ class _Reshaping:
             else:
                 stored = change.named(stored, is_new=is_new)
         return replace(state, key=key, stored=stored)
+
+
+def _may_hold_rows(layout: Layout) -> bool:
+    """Whether values may have columns of the query: all but numbers, texts and windows."""
+    return any(not isinstance(node, _WITHOUT_ROWS) for node in nodes_of(layout, Layout))
 
 
 def _row_in(layout: Layout) -> BinaryRow | None:

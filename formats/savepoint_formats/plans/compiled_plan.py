@@ -38,6 +38,9 @@ _FORMAT_OPTION = "table.exec.uid.format"
 _FIRST_WITH_SHORT_UIDS = (1, 19)
 _SINK_UIDS = ("{}", "Sink Committer: {}", "Sink {} Global Committer")
 
+_OF_USERS = "process-table-function"
+"""Nodes that queries may give a uid."""
+
 _TRANSFORMATIONS = {
     "table-source-scan": ("source",),
     "legacy-table-source-scan": ("source",),
@@ -48,6 +51,7 @@ _TRANSFORMATIONS = {
         "partitioner",
         "timestamp-inserter",
         "row-kind-setter",
+        "watermark-timestamp-assigner",
     ),
     "interval-join": (
         "interval-join",
@@ -61,7 +65,9 @@ _TRANSFORMATIONS = {
         "lookup-join-materialize",
         "lookup-join-key-ordered",
         "custom-shuffle",
+        "partitioner",
     ),
+    "process-table-function": ("process",),
     "match": ("match", "timestamp-inserter"),
     "window-table-function": ("window",),
     "limit": ("rank",),
@@ -139,6 +145,8 @@ class PlanNode:
     def uid(self, flink_version: str, transformation: str) -> str:
         """The uid of an operator of this node, in a job of a release that runs the plan."""
         asked = self.at("configuration", _FORMAT_OPTION)
+        if self.kind == _OF_USERS and self.at("uid"):
+            return str(self.at("uid"))
         is_old = tuple(map(int, re.findall(r"\d+", flink_version)[:2])) < _FIRST_WITH_SHORT_UIDS
         return self._uid(asked or _FORMATS[0 if is_old else 1], transformation)
 
@@ -164,6 +172,8 @@ class PlanNode:
         """Uid -> its form for sinks, its form for all nodes, and the number of its operator in the node."""
         asked = self.at("configuration", _FORMAT_OPTION)
         formats = (asked,) if asked else _FORMATS
+        if self.kind == _OF_USERS and self.at("uid"):
+            return {str(self.at("uid")): ("{}", asked or "", 0)}
         sinks = _SINK_UIDS if self.kind == "sink" else ("{}",)
         names = _TRANSFORMATIONS.get(self.kind, (self.kind,))
         return {

@@ -19,14 +19,16 @@ both down to the tables of the sources. Where these are equal, two plans have th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.plans.compiled_plan import parse_row
 from savepoint_formats.plans.node_rows import NodeRows
+from savepoint_formats.plans.origins import Origin, Rows, frozen, of_side, origin_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
     from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode, Row
 
 _PASSING = {
@@ -35,10 +37,21 @@ _PASSING = {
     "mini-batch-assigner",
     "drop-update-before",
 }
+_SCAN = "table-source-scan"
 _LOCAL = {"local-group-aggregate", "local-window-aggregate"}
 _JOINS = {"join", "interval-join", "temporal-join", "window-join"}
 _LEFT_ALONE = {"SEMI", "ANTI"}
-_UPDATING = {"group-aggregate", "deduplicate", "changelog-normalize", "rank", "sort-limit", "limit"}
+_OUTER = "outer-join"
+_UPDATING = {
+    "group-aggregate",
+    "deduplicate",
+    "changelog-normalize",
+    "rank",
+    "sort-limit",
+    "limit",
+    "multi-join",
+    _OUTER,
+}
 _KEPT = {"deduplicate", "changelog-normalize", "window-deduplicate"}
 _AGGREGATES = {
     "group-aggregate",
@@ -66,61 +79,41 @@ _NOT_OF_ROWS = {
     "localAggInputRowType",
     "leftUpsertKeys",
     "rightUpsertKeys",
+    "inputUniqueKeys",
+    "joinAttributeMap",
     "namedWindowProperties",
     "outputRowNumber",
 }
-_REFERENCES = {
-    "grouping",
-    "leftKeys",
-    "rightKeys",
-    "uniqueKeys",
-    "partitionKeys",
-    "orderKey",
-    "timeAttributeIndex",
-    "leftTimeIndex",
-    "rightTimeIndex",
-    "leftTimeAttributeIndex",
-    "rightTimeAttributeIndex",
-    "windowStart",
-    "windowEnd",
-    "sliceEnd",
-    "fields",
-    "index",
-    "argList",
-    "filterArg",
-    "inputIndex",
-    "fieldIndex",
-    "partition_key_indices",
-    "primaryKeys",
-}
-"""Names of JSON fields with numbers of columns."""
-
-_COUNT_OF_COLUMNS = "originalInputFields"
-_OF_RIGHT = {"rightKeys", "rightTimeIndex", "rightTimeAttributeIndex"}
-
-Origin = Hashable
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows that a node emits.
+class Renames:
+    """New names of columns of tables, by their old names, which may begin with a table: ``orders.id``."""
 
-    Attributes:
-        row_set: Which rows they are.
-        columns: The origin of each column.
-        unaggregated: The rows in front of a local aggregation, which calls of the global one name.
-    """
+    names: Mapping[str, str]
 
-    row_set: Hashable
-    columns: tuple[Origin, ...]
-    unaggregated: Rows | None = None
+    def column(self, table: str, name: str) -> str:
+        """The present name of a column; ``table`` is the identifier in the plan."""
+        return self.names.get(f"{_short(table)}.{name}") or self.names.get(name) or name
+
+    def unknown(self, plan: CompiledPlan) -> set[str]:
+        """Old names that no column of a table in the old plan has."""
+        known: set[str] = set()
+        for node in plan.nodes.values():
+            if node.kind.endswith(_SCAN):
+                names = _column_names(node)
+                known |= {*names, *(f"{_short(_table(node))}.{name}" for name in names)}
+        return self.names.keys() - known
+
+
+NO_RENAMES = Renames({})
 
 
 class Lineage:
     """The rows of all nodes of a plan."""
 
-    def __init__(self, plan: CompiledPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: CompiledPlan, renames: Renames = NO_RENAMES) -> None:
+        self.plan, self.renames = plan, renames
         self._rows: dict[int, Rows] = {}
 
     def inputs(self, node: PlanNode) -> tuple[Rows, ...]:
@@ -133,11 +126,16 @@ class Lineage:
         given = zip(self.plan.inputs(node), inputs, strict=True)
         aggregated = parse_row(node.spec.get("localAggInputRowType"))
         before = inputs[0].unaggregated if inputs else None
+        types = (self.plan.nodes[number].spec.get("outputType") for number in node.inputs)
+        unknown = (
+            None if row else repr(it) for row, it in zip(self.plan.inputs(node), types, strict=True)
+        )
         return NodeRows(
             node,
             tuple(_with_origins(row, rows) for row, rows in given),
             calls(node, inputs),
             None if before is None else _with_origins(aggregated, before),
+            (inputs, tuple(unknown)),
         )
 
     def rows(self, node: PlanNode) -> Rows:
@@ -158,16 +156,17 @@ class Lineage:
         spec = node.spec
         if node.kind in _PASSING and inputs:
             return inputs[0]
-        if node.kind.endswith("table-source-scan"):
-            return _scanned(node)
+        if node.kind.endswith(_SCAN):
+            return _scanned(node, self.renames)
         if node.kind == "calc" and inputs:
             return _calculated(spec, inputs[0])
         if node.kind in _LOCAL and inputs:
             grouped = keys(node, inputs)
             partial = (("partial",),) * (len(node.output or ()) - len(grouped))
             return Rows(inputs[0].row_set, (*grouped, *partial), inputs[0])
+        is_outer = node.kind == "join" and _join_type(spec) != "INNER"
         row_set = (
-            family(node),
+            _OUTER if is_outer else family(node),
             *(rows.row_set for rows in inputs),
             frozenset(keys(node, inputs)),
             settings(node, inputs),
@@ -230,8 +229,13 @@ def _shares_tables(inputs: Sequence[Rows]) -> bool:
 
 def settings(node: PlanNode, inputs: Sequence[Rows]) -> Hashable:
     """The settings of a node that concern its rows, with origins in place of numbers of columns."""
+    return tuple(settings_by_name(node, inputs).items())
+
+
+def settings_by_name(node: PlanNode, inputs: Sequence[Rows]) -> dict[str, Hashable]:
+    """The settings by their names in the plan."""
     kept = {name: value for name, value in node.spec.items() if name not in _NOT_OF_ROWS}
-    return _frozen(kept, inputs)
+    return {name: of_side(name, kept[name], inputs) for name in sorted(kept)}
 
 
 def keys(node: PlanNode, inputs: Sequence[Rows]) -> tuple[Origin, ...]:
@@ -240,14 +244,14 @@ def keys(node: PlanNode, inputs: Sequence[Rows]) -> tuple[Origin, ...]:
 
 
 def calls(node: PlanNode, inputs: Sequence[Rows]) -> tuple[Hashable, ...]:
-    """The aggregate calls of a node, without their aliases."""
+    """The aggregate calls of a node, without their aliases and the types of their results."""
     inputs = [rows.unaggregated or rows for rows in inputs]
     given = node.spec.get("aggCalls") or ()
     retracting = node.spec.get("aggCallNeedRetractions") or ()
     return tuple(
-        _frozen(
+        frozen(
             {
-                **{name: value for name, value in call.items() if name != "name"},
+                **{name: value for name, value in call.items() if name not in ("name", "type")},
                 "retracts": bool(retracting[number]) if number < len(retracting) else False,
             },
             inputs,
@@ -261,51 +265,48 @@ def family(node: PlanNode) -> str:
     return node.kind.removeprefix("global-")
 
 
-def _scanned(node: PlanNode) -> Rows:
-    table = node.at("scanTableSource", "table", "identifier")
-    abilities = node.at("scanTableSource", "abilities") or ()
-    pushed = [ability for ability in abilities if ability.get("type") not in _OF_COLUMNS]
-    kept = [{name: it[name] for name in it if name != "producedType"} for it in pushed]
-    columns = tuple(("column", table, column.name) for column in node.output or ())
-    return Rows(("table", table, _frozen(kept, ())), columns)
+def _short(table: str) -> str:
+    return table.rsplit(".", 1)[-1].strip("`")
+
+
+def _table(node: PlanNode) -> str:
+    return str(node.at("scanTableSource", "table", "identifier"))
+
+
+def _column_names(node: PlanNode) -> tuple[str, ...]:
+    """Names of the columns of a source's table, or of the rows that it emits."""
+    schema = node.at("scanTableSource", "table", "resolvedTable", "schema", "columns")
+    given = [str(column.get("name")) for column in schema or ()]
+    return tuple(given or (column.name for column in node.output or ()))
+
+
+def _scanned(node: PlanNode, renames: Renames) -> Rows:
+    table = _table(node)
+
+    def origins(names: Iterable[str]) -> tuple[Origin, ...]:
+        return tuple(("column", table, renames.column(table, name)) for name in names)
+
+    read = Rows((), origins(_column_names(node)))
+    kept = []
+    for ability in node.at("scanTableSource", "abilities") or ():
+        if ability.get("type") not in _OF_COLUMNS:
+            given = {name: ability[name] for name in ability if name != "producedType"}
+            kept.append(frozen(given, (read,)))
+        if (produced := parse_row(ability.get("producedType"))) is not None:
+            read = Rows((), origins(column.name for column in produced))
+    columns = origins(column.name for column in node.output or ())
+    return Rows(("table", table, tuple(kept)), columns)
 
 
 def _calculated(spec: Mapping[str, Any], rows: Rows) -> Rows:
     condition = spec.get("condition")
     row_set = rows.row_set
     if condition is not None:
-        row_set = ("where", row_set, _frozen(condition, (rows,)))
-    columns = tuple(_frozen(item, (rows,)) for item in spec.get("projection") or ())
+        row_set = ("where", row_set, frozen(condition, (rows,)))
+    columns = tuple(frozen(item, (rows,)) for item in spec.get("projection") or ())
     return Rows(row_set, columns)
 
 
 def _join_type(spec: Mapping[str, Any]) -> str:
     join = spec.get("intervalJoinSpec") or spec
     return str((join.get("joinSpec") or {}).get("joinType"))
-
-
-def _frozen(value: Any, inputs: Sequence[Rows], name: str = "") -> Hashable:
-    """A value of JSON that can be compared, with origins in place of numbers of columns."""
-    match value:
-        case {"kind": "INPUT_REF", "inputIndex": int(number)}:
-            return origin_of(number, inputs, name)
-        case Mapping():
-            items = sorted(item for item in value.items() if item[0] != _COUNT_OF_COLUMNS)
-            return tuple((key, _frozen(item, inputs, key)) for key, item in items)
-        case list() | tuple():
-            return tuple(_frozen(item, inputs, name) for item in value)
-        case int(number) if name in _REFERENCES and not isinstance(number, bool):
-            return origin_of(number, inputs, name)
-        case _:
-            return value  # type: ignore[no-any-return]  # JSON has nothing else
-
-
-def origin_of(number: int, inputs: Sequence[Rows], name: str = "") -> Origin:
-    """Origin of the column of this number; ``name`` is the name of the field with the number."""
-    if name in _OF_RIGHT:
-        inputs = inputs[1:]
-    columns = [column for rows in inputs for column in rows.columns]
-    if 0 <= number < len(columns):
-        return columns[number]
-    # Constants of an OVER window come behind the columns; -1 is none.
-    return "none", number - len(columns) if number >= 0 else number

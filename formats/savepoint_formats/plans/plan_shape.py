@@ -21,7 +21,10 @@ _NODE: dict[str, Any] = {
     "configuration": {"table.exec.uid.format": str},
     "outputType": _ROW,
     "localAggInputRowType": _ROW,
-    "scanTableSource": {"table": {"identifier": str}, "abilities": [{"type": object}]},
+    "scanTableSource": {
+        "table": {"identifier": str, "resolvedTable": {"schema": {"columns": [{"name": object}]}}},
+        "abilities": [{"type": object}],
+    },
     "dynamicTableSink": {
         "table": {
             "resolvedTable": {
@@ -35,12 +38,16 @@ _NODE: dict[str, Any] = {
     "aggCalls": _CALLS,
     "partialOriginalAggCalls": _CALLS,
     "aggCallNeedRetractions": [object],
-    "overSpec": {"groups": [{"aggCalls": _CALLS}]},
+    "overSpec": {"groups": [{"aggCalls": _CALLS, "orderBy": _FIELDS}]},
     "windowing": {"window": {"type": object}},
     "joinSpec": _JOIN,
     "intervalJoinSpec": {"joinSpec": _JOIN},
     "orderBy": _FIELDS,
     "sortSpec": _FIELDS,
+    "inputUpsertKey": _NUMBERS,
+    "inputUniqueKeys": [[_NUMBERS]],
+    "joinAttributeMap": {"0": [{"rightFieldIndex": int}]},
+    "functionCall": {"operands": [{"partitionKeys": _NUMBERS}]},
     **{
         f"{side}{keys}": [_NUMBERS]
         for side in ("left", "right")

@@ -12,6 +12,7 @@ import yaml
 from savepoint_database.snapshot.planned_operators import compiled_plan
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import PlanError
+from savepoint_formats.plans.lineage import Renames
 from savepoint_formats.plans.plan_diff import SqlChange, plan_changes
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def sql_diff(
     savepoint: PathText | None = None,
     *,
     matches: PathText | Mapping[int, int | None] | None = None,
+    renames: Mapping[str, str] | None = None,
 ) -> list[SqlChange]:
     """Compares the compiled plans of two queries, and tells which state survives.
 
@@ -39,6 +41,8 @@ def sql_diff(
         savepoint: The savepoint of the old job; the answer then has rows and bytes.
         matches: Number of an operator of the old plan -> that of the new plan, or None to drop its
                 state. Corrects the matches that were found. Or a file of YAML or JSON with such pairs.
+        renames: New names of columns of tables, by their old names; ``orders.id`` is the column of
+            one table, ``id`` that of all tables.
 
     Returns:
         A change per operator with state: first those of the old plan, then new ones.
@@ -50,7 +54,8 @@ def sql_diff(
     Example:
         >>> [change.reason for change in sql_diff("v1.json", "v2.json") if change.verdict == "lost"]
     """
-    changes = plan_changes(compiled_plan(old), compiled_plan(new), given_matches(matches))
+    plans = compiled_plan(old), compiled_plan(new)
+    changes = plan_changes(*plans, given_matches(matches), Renames(renames or {}))
     nodes = [] if savepoint is None else Snapshot.open(savepoint, plan=old).query()
     return with_sizes(changes, nodes)
 

@@ -116,5 +116,13 @@ def _row_count(operator: Operator) -> int:
     return sum(operator.scan(table, ReadOptions()).count() for table in tables)
 
 
+def is_empty(operator: Operator) -> bool:
+    """Whether it has no rows, timers or other state, such as an operator that waits for nothing."""
+    tables = operator.tables
+    if any(table.states[0].kind.is_raw for table in tables):
+        return False
+    return not any(operator.scan(table, ReadOptions()).count() for table in tables)
+
+
 def _holds_rows(kind: StateKind) -> bool:
     return not kind.is_raw and kind is not StateKind.TIMERS

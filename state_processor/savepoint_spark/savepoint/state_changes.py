@@ -14,7 +14,7 @@ from savepoint_formats.snapshots.class_names import ClassRename
 from savepoint_formats.snapshots.struct_edit import dropped_field, renamed_field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pyspark.sql import Column
 
@@ -328,6 +328,8 @@ class StateChanges:
         *,
         matches: PathText | Mapping[int, int | None] | None = None,
         allow_loss: bool = False,
+        accept: Collection[str] = (),
+        renames: Mapping[str, str] | None = None,
     ) -> SavepointWriter:
         """Gives the state of a SQL job the form that a changed query restores.
 
@@ -342,6 +344,10 @@ class StateChanges:
             matches: As for ``sql_diff``.
             allow_loss: Leaves out state that the new query can't use, and lets operators that need
                 history begin empty.
+            accept: Names of new aggregates that may begin empty, and of new columns without which
+                old rows can't be taken back.
+            renames: New names of columns of tables, by their old names; ``orders.id`` is the column
+                of one table, ``id`` that of all tables.
 
         Returns:
             A writer; its ``sql_changes`` say what becomes of each operator.
@@ -350,6 +356,8 @@ class StateChanges:
             PlanError: The savepoint was opened without a plan, or a file is not a plan.
             MigrationError: State would be lost, or an operator would lack its history; the message
                 names all such operators.
+            NotAcceptedError: An aggregate begins empty, or rows with a new column can't be taken
+                back, and ``accept`` doesn't name it.
             SavepointError: A state file can't be read.
 
         Example:
@@ -358,7 +366,8 @@ class StateChanges:
         """
         from savepoint_spark.savepoint.sql_migration import SqlMigration  # noqa: PLC0415  # comparing plans is slow to import
 
-        return SqlMigration.of(self.writer(), new_plan, matches).migrated(allow_loss=allow_loss)
+        migration = SqlMigration.of(self.writer(), new_plan, matches, renames or {})
+        return migration.migrated(allow_loss=allow_loss, accept=accept)
 
     def _values(
         self,

@@ -5,11 +5,12 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.flink.table.api.EnvironmentSettings;
+import org.apache.flink.table.api.StatementSet;
 import org.apache.flink.table.api.TableEnvironment;
 
 /**
- * Compiles the plan of each query in a folder: {@code NAME/tables.sql} has a statement per line, {@code
- * NAME/options} an option per line, {@code NAME/query.sql} the query. Writes {@code NAME/plan.json}.
+ * Compiles a plan per folder: {@code NAME/tables.sql} has a statement per line, {@code NAME/options} an
+ * option per line, {@code NAME/query.sql} an insert per line. Writes {@code NAME/plan.json}.
  */
 public final class CompilePlans {
   public static void main(String[] arguments) throws Exception {
@@ -30,7 +31,13 @@ public final class CompilePlans {
     for (String statement : lines(folder, "tables.sql")) {
       tables.executeSql(statement);
     }
-    return tables.compilePlanSql(Files.readString(folder.resolve("query.sql"))).asJsonString();
+    List<String> inserts = lines(folder, "query.sql");
+    if (inserts.size() == 1) {
+      return tables.compilePlanSql(inserts.get(0)).asJsonString();
+    }
+    StatementSet all = tables.createStatementSet();
+    inserts.forEach(all::addInsertSql);
+    return all.compilePlan().asJsonString();
   }
 
   private static List<String> lines(Path folder, String name) throws Exception {

@@ -28,8 +28,8 @@ import shop.LocalCluster;
  *
  * <p>The argument is a file with a line of JSON per job: {@code plan}, {@code from} and {@code to}
  * ({@code start}, {@code half}, {@code end}), {@code savepoint} to begin with and {@code target} to
- * end with, both perhaps null, and {@code sources}, the number of tables that it reads. Each job
- * answers with a line: {@code rows}, and {@code savepoint} or {@code error}.
+ * end with, both perhaps null, {@code sources}, the number of tables that it reads, and {@code
+ * backend}. Each job answers with a line: {@code rows}, and {@code savepoint} or {@code error}.
  */
 public final class MigrationJobs {
     private static final List<String> ROWS = new ArrayList<>();
@@ -83,6 +83,8 @@ public final class MigrationJobs {
         Map<String, String> entries = new HashMap<>();
         entries.put("parallelism.default", "1");
         entries.put("restart-strategy.type", "none");
+        entries.put("state.backend.type", asked.get("backend").asText());
+        entries.put("state.backend", asked.get("backend").asText());
         if (asked.hasNonNull("savepoint")) {
             entries.put("execution.savepoint.path", asked.get("savepoint").asText());
             entries.put("execution.state-recovery.path", asked.get("savepoint").asText());

@@ -36,13 +36,30 @@ final class RowsFormat implements Serializable {
         return row;
     }
 
-    String text(RowData row) {
+    /** The row's kind and values; the name of its table, if any, is in front of the values. */
+    String text(RowData row, String name) {
         StringBuilder text = new StringBuilder(row.getRowKind().shortString());
+        if (!name.isEmpty()) {
+            text.append('|').append(name);
+        }
         for (int i = 0; i < types.size(); i++) {
             Object value = RowData.createFieldGetter(types.get(i), i).getFieldOrNull(row);
             text.append('|').append(value == null ? "" : value);
         }
         return text.toString();
+    }
+
+    /** Whether fields of a row have the values of another row, in order. */
+    boolean has(RowData row, int[] fields, RowData values) {
+        for (int i = 0; i < fields.length; i++) {
+            LogicalType type = types.get(fields[i]);
+            Object wanted = RowData.createFieldGetter(type, i).getFieldOrNull(values);
+            Object given = RowData.createFieldGetter(type, fields[i]).getFieldOrNull(row);
+            if (wanted == null || !wanted.equals(given)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static RowKind kind(String text) {

@@ -16,19 +16,26 @@ import org.apache.flink.table.connector.ProviderContext;
 import org.apache.flink.table.connector.sink.DataStreamSinkProvider;
 import org.apache.flink.table.connector.sink.DynamicTableSink;
 import org.apache.flink.table.connector.source.DynamicTableSource;
+import org.apache.flink.table.connector.source.LookupTableSource;
 import org.apache.flink.table.connector.source.ScanTableSource;
 import org.apache.flink.table.connector.source.SourceProvider;
 import org.apache.flink.table.connector.source.abilities.SupportsProjectionPushDown;
+import org.apache.flink.table.connector.source.lookup.LookupFunctionProvider;
 import org.apache.flink.table.data.RowData;
 import org.apache.flink.table.factories.DynamicTableSinkFactory;
 import org.apache.flink.table.factories.DynamicTableSourceFactory;
 import org.apache.flink.table.types.DataType;
 import org.apache.flink.table.types.logical.LogicalType;
 
-/** Connector {@code rows}: tables of lines in a file, and tables whose rows the test reads. */
+/**
+ * Connector {@code rows}: tables of lines in a file, and tables whose rows the test reads. A table
+ * with a {@code name} puts it in front of its rows.
+ */
 public final class RowsTables implements DynamicTableSourceFactory, DynamicTableSinkFactory {
     private static final ConfigOption<String> PATH =
             ConfigOptions.key("path").stringType().defaultValue("");
+    private static final ConfigOption<String> NAME =
+            ConfigOptions.key("name").stringType().defaultValue("");
     private static final ConfigOption<Boolean> UPSERTS =
             ConfigOptions.key("upserts").booleanType().defaultValue(false);
 
@@ -44,7 +51,7 @@ public final class RowsTables implements DynamicTableSourceFactory, DynamicTable
 
     @Override
     public Set<ConfigOption<?>> optionalOptions() {
-        return Set.of(PATH, UPSERTS);
+        return Set.of(PATH, NAME, UPSERTS);
     }
 
     @Override
@@ -59,10 +66,12 @@ public final class RowsTables implements DynamicTableSourceFactory, DynamicTable
     @Override
     public DynamicTableSink createDynamicTableSink(Context context) {
         DataType rows = context.getPhysicalRowDataType();
-        return new Results(rows.getLogicalType().getChildren());
+        String name = context.getCatalogTable().getOptions().getOrDefault("name", "");
+        return new Results(rows.getLogicalType().getChildren(), name);
     }
 
-    private static final class Rows implements ScanTableSource, SupportsProjectionPushDown {
+    private static final class Rows
+            implements ScanTableSource, LookupTableSource, SupportsProjectionPushDown {
         private final String path;
         private final boolean hasUpserts;
         private final ResolvedSchema schema;
@@ -96,14 +105,23 @@ public final class RowsTables implements DynamicTableSourceFactory, DynamicTable
 
         @Override
         public ScanRuntimeProvider getScanRuntimeProvider(ScanContext context) {
+            return SourceProvider.of(new RowsSource(path, format()));
+        }
+
+        @Override
+        public LookupRuntimeProvider getLookupRuntimeProvider(LookupContext context) {
+            int[] keys = Arrays.stream(context.getKeys()).mapToInt(key -> key[0]).toArray();
+            return LookupFunctionProvider.of(new RowsLookup(path, format(), keys));
+        }
+
+        private RowsFormat format() {
             List<LogicalType> all =
                     schema.getColumns().stream()
                             .filter(Column::isPhysical)
                             .map(column -> column.getDataType().getLogicalType())
                             .toList();
             List<LogicalType> types = new ArrayList<>(places.stream().map(all::get).toList());
-            RowsFormat format = new RowsFormat(types, new ArrayList<>(places));
-            return SourceProvider.of(new RowsSource(path, format));
+            return new RowsFormat(types, new ArrayList<>(places));
         }
 
         @Override
@@ -121,9 +139,11 @@ public final class RowsTables implements DynamicTableSourceFactory, DynamicTable
 
     private static final class Results implements DynamicTableSink {
         private final List<LogicalType> types;
+        private final String name;
 
-        Results(List<LogicalType> types) {
+        Results(List<LogicalType> types, String name) {
             this.types = types;
+            this.name = name;
         }
 
         @Override
@@ -134,11 +154,12 @@ public final class RowsTables implements DynamicTableSourceFactory, DynamicTable
         @Override
         public SinkRuntimeProvider getSinkRuntimeProvider(Context context) {
             RowsFormat format = new RowsFormat(new ArrayList<>(types), List.of());
+            String name = this.name;
             return new DataStreamSinkProvider() {
                 @Override
                 public DataStreamSink<?> consumeDataStream(
                         ProviderContext provider, DataStream<RowData> rows) {
-                    return rows.map(row -> MigrationJobs.emitted(format.text(row)))
+                    return rows.map(row -> MigrationJobs.emitted(format.text(row, name)))
                             .setParallelism(1)
                             .sinkTo(new DiscardingSink<>())
                             .setParallelism(1);
@@ -148,7 +169,7 @@ public final class RowsTables implements DynamicTableSourceFactory, DynamicTable
 
         @Override
         public DynamicTableSink copy() {
-            return new Results(types);
+            return new Results(types, name);
         }
 
         @Override

@@ -28,6 +28,7 @@ from savepoint_formats.plans.compiled_plan import CompiledPlan
 from savepoint_formats.plans.lineage import Lineage
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.snapshots.constructed import long
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
@@ -135,6 +136,27 @@ def test_an_aggregate_whose_accumulator_is_unknown_needs_history(
         savepoint.sql_migrate(new)
     dropped = savepoint.sql_migrate(new, allow_loss=True)
     assert "4_group-aggregate" not in [operator.name for operator in dropped.operators]
+
+
+def test_rows_that_are_not_described_are_refused(corpus: Path) -> None:
+    def change(nodes: dict[int, Any]) -> None:
+        nodes[4]["type"] = "stream-exec-process-table-function_1"
+
+    old = CompiledPlan.parse(changed_plan(corpus, AGGREGATE, change), "old")
+
+    def swap(nodes: dict[int, Any]) -> None:
+        change(nodes)
+        nodes[2]["projection"].reverse()
+
+    new = CompiledPlan.parse(changed_plan(corpus, AGGREGATE, swap), "new")
+    rows = [Lineage(plan).node_rows(plan.nodes[4]) for plan in (old, old, new)]
+    row = row_data([INT])
+    info = StateMetaInfo.of_keys("last", KeyedStateType.VALUE, row, row)
+    assert carried_state(rows[0], rows[1], row, (info,)).is_same
+    with pytest.raises(PlanError, match="it isn't known which columns"):
+        carried_state(rows[0], rows[2], long(), (info,))
+    count = StateMetaInfo.of_keys("count", KeyedStateType.VALUE, long(), long())
+    assert carried_state(rows[0], rows[2], long(), (count,)).is_same
 
 
 def test_a_savepoint_needs_the_plan_of_its_job(corpus: Path) -> None:

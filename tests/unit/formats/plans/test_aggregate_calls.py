@@ -65,19 +65,19 @@ def test_the_types_of_accumulators_are_those_that_flink_stored(corpus: Path) -> 
 def test_fields_of_an_accumulator(
     function: str, argument: LogicalType, types: tuple[str, ...]
 ) -> None:
-    call = AggregateCall("x", function, ("a",), False, False, argument, argument)
+    call = AggregateCall("x", function, ("a",), False, False, argument, (argument,))
     assert tuple(column.root for column in call.columns) == types
 
 
 def test_sums_of_decimals_have_as_many_digits_as_there_are() -> None:
-    call = AggregateCall("x", "AVG", ("a",), False, False, DECIMAL, DECIMAL)
+    call = AggregateCall("x", "AVG", ("a",), False, False, DECIMAL, (DECIMAL,))
     assert call.columns[0].type == LogicalType("DECIMAL", precision=38, scale=2)
 
 
 def test_what_takes_rows_back_has_other_accumulators() -> None:
-    call = AggregateCall("x", "SUM", ("a",), False, True, DECIMAL, DECIMAL)
+    call = AggregateCall("x", "SUM", ("a",), False, True, DECIMAL, (DECIMAL,))
     assert [column.name for column in call.columns] == ["x_sum", "x_count"]
-    (unknown,) = AggregateCall("x", "MAX", ("a",), False, True, DECIMAL, DECIMAL).columns
+    (unknown,) = AggregateCall("x", "MAX", ("a",), False, True, DECIMAL, (DECIMAL,)).columns
     assert unknown.type is None
 
 

@@ -55,3 +55,56 @@ def test_operators_that_take_rows_back(kind: str, is_updating: bool) -> None:
     made = lineage(scan(1, "t"), node(2, kind, "ab"))
     assert takes_rows_back(made.rows(made.plan.nodes[2]).row_set) == is_updating
     assert not takes_rows_back(made.rows(made.plan.nodes[1]).row_set)
+
+
+def test_numbers_of_columns_of_the_right_side_are_its_own() -> None:
+    windows = {"window": {"type": "TumblingWindow"}, "windowStart": 1}
+    join = {"joinSpec": {"joinType": "INNER"}, "rightWindowing": windows}
+    whole = lineage(scan(1, "t"), scan(2, "u"), node(3, "window-join", "abab", **join))
+    more = lineage(scan(1, "t", "xab"), scan(2, "u"), node(3, "window-join", "xabab", **join))
+    other = lineage(scan(1, "t"), scan(2, "u", "ba"), node(3, "window-join", "abba", **join))
+    first, second, third = (it.rows(it.plan.nodes[3]).row_set for it in (whole, more, other))
+    assert first == second
+    assert first != third
+
+
+def test_the_order_of_keys_changes_no_row() -> None:
+    keys = [{"leftKeys": [0, 1], "rightKeys": [0, 1], "filterNulls": [True, False]}]
+    keys.append({"leftKeys": [1, 0], "rightKeys": [1, 0], "filterNulls": [False, True]})
+    keys.append({"leftKeys": [0, 1], "rightKeys": [1, 0], "filterNulls": [True, False]})
+    joins = [
+        lineage(scan(1, "t"), scan(2, "u"), node(3, "join", "abab", joinSpec=it)) for it in keys
+    ]
+    first, second, third = (it.rows(it.plan.nodes[3]).row_set for it in joins)
+    assert first == second
+    assert first != third
+    kept = [
+        lineage(scan(1, "t"), node(2, "deduplicate", "ab", uniqueKeys=it))
+        for it in ([0, 1], [1, 0])
+    ]
+    first, second = (it.rows(it.plan.nodes[2]).row_set for it in kept)
+    assert first == second
+
+
+def _filtered(columns: str, number: int) -> Lineage:
+    predicate = {"kind": "INPUT_REF", "inputIndex": number}
+    schema = {"schema": {"columns": [{"name": column} for column in columns]}}
+    table = {
+        "table": {"identifier": "t", "resolvedTable": schema},
+        "abilities": [{"type": "FilterPushDown", "predicates": [predicate]}],
+    }
+    return lineage(node(1, "table-source-scan", columns, scanTableSource=table))
+
+
+def test_a_condition_that_is_pushed_down_is_that_of_a_column() -> None:
+    made = [_filtered("ab", 0), _filtered("ba", 1), _filtered("ba", 0)]
+    first, second, third = (it.rows(it.plan.nodes[1]).row_set for it in made)
+    assert first == second
+    assert first != third
+
+
+def test_an_outer_join_takes_rows_back() -> None:
+    for join_type, is_updating in (("INNER", False), ("LEFT", True)):
+        join = node(3, "join", "abab", joinSpec={"joinType": join_type})
+        made = lineage(scan(1, "t"), scan(2, "u"), join)
+        assert takes_rows_back(made.rows(made.plan.nodes[3]).row_set) == is_updating

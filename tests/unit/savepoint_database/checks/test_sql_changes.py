@@ -9,7 +9,7 @@ import pytest
 from support.commands import lines, run
 
 from savepoint_database.checks.sql_changes import given_matches
-from state_processor import PlanError, sql_diff
+from state_processor import NotAcceptedError, PlanError, Savepoint, sql_diff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,3 +128,78 @@ def test_every_plan_is_the_same_as_itself(corpus: Path) -> None:
     assert len(plans) > 70
     for path in plans:
         assert {change.verdict for change in sql_diff(path, path)} <= {"same"}, path
+
+
+def _calls(plan: Path) -> list[Change]:
+    content = json.loads(plan.read_text())
+    calls: list[Change] = next(it for it in content["nodes"] if it["id"] == 4)["aggCalls"]
+    return calls
+
+
+@pytest.fixture
+def with_total(plan: Path, changed: Callable[..., Path]) -> Path:
+    """The plan with one more aggregate, which begins empty."""
+    total = {**_calls(plan)[0], "name": "total", "internalName": "$SUM$1", "argList": [1]}
+    total |= {"type": "INT", "distinct": False}
+    return changed(aggCalls=[*_calls(plan), total], aggCallNeedRetractions=[False] * 4)
+
+
+def test_what_begins_empty_is_accepted_by_its_name(
+    plan: Path, with_total: Path, corpus: Path, tmp_path: Path
+) -> None:
+    savepoint, out = corpus / "sql" / CASE, tmp_path / "migrated"
+    command = ("sql-migrate", plan, with_total, savepoint, out, "--dry-run")
+    for more in ((), ("--allow-loss",), ("--accept", "other")):
+        code, output = run(*command, *more)
+        assert (code, "begins empty" in output, "--accept" in output) == (3, True, True)
+    assert lines(*command, "--accept", "total")
+    assert run("sql-diff", plan, with_total)[0] == 3
+    assert run("sql-diff", plan, with_total, "--accept", "total")[0] == 0
+    opened = Savepoint.open(savepoint, plan=plan)
+    with pytest.raises(NotAcceptedError, match=r"operator 4: total = .* begins empty"):
+        opened.sql_migrate(with_total)
+    opened.sql_migrate(with_total, accept=["total"])
+
+
+@pytest.mark.parametrize(
+    ("function", "new", "verdict"),
+    [
+        ("SUM", "INT NOT NULL", "same"),
+        ("SUM", "BIGINT", "carried over"),
+        ("MIN", "BIGINT", "carried over"),
+        ("FIRST_VALUE", "INT NOT NULL", "same"),
+        # The fields of its accumulator are not known.
+        ("FIRST_VALUE", "BIGINT", "rebuilt"),
+        ("SUM", "SMALLINT", "rebuilt"),
+        ("SUM", "DOUBLE", "rebuilt"),
+    ],
+)
+def test_an_aggregate_of_another_type_is_the_same_aggregate(
+    plan: Path, tmp_path: Path, function: str, new: str, verdict: str
+) -> None:
+    paths = []
+    for kind in ("INT", new):
+        content = json.loads(plan.read_text().replace("`a` INT", f"`a` {kind}"))
+        node = next(it for it in content["nodes"] if it["id"] == 4)
+        call = {**node["aggCalls"][1], "internalName": f"${function}$1", "filterArg": -1}
+        node["aggCalls"] = [{**call, "type": kind}, node["aggCalls"][0]]
+        node["aggCallNeedRetractions"] = [False, False]
+        paths.append(tmp_path / f"{kind}.json")
+        paths[-1].write_text(json.dumps(content))
+    (change,) = (it for it in sql_diff(*paths) if it.old == 4)
+    assert (change.verdict, change.begin_empty) == (verdict, ()), change.reason
+    assert "new" not in change.reason
+
+
+def test_a_renamed_column_is_told(plan: Path, tmp_path: Path) -> None:
+    path = tmp_path / "renamed.json"
+    text = plan.read_text().replace("`a`", "`alpha`").replace('"name": "a"', '"name": "alpha"')
+    path.write_text(json.dumps(json.loads(text.replace('"name" : "a"', '"name" : "alpha"'))))
+    (unknown,) = (it for it in sql_diff(plan, path) if it.old == 4)
+    assert unknown.begin_empty
+    for renames in ({"a": "alpha"}, {"source_t.a": "alpha"}):
+        (change,) = (it for it in sql_diff(plan, path, renames=renames) if it.old == 4)
+        assert change.verdict == "same", change.reason
+    assert run("sql-diff", plan, path, "--rename", "a=alpha")[0] == 0
+    with pytest.raises(PlanError, match="no table of the old plan has a column ä"):
+        sql_diff(plan, path, renames={"ä": "alpha"})
