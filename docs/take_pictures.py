@@ -210,7 +210,7 @@ def served_picture(name: str) -> None:
         address = server.stdout.readline().strip()
         shown = browser.new_page(color_scheme=theme, viewport={"width": 1160, "height": 620})  # type: ignore[arg-type]  # a literal
         shown.goto(address)
-        shown.goto(f"{address.partition('?')[0]}{sample}/{view}")
+        shown.goto(f"{address}{sample}/{view}")
         shown.screenshot(path=PICTURES / f"{name}.png")
         server.terminate()
 

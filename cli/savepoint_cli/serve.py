@@ -72,7 +72,7 @@ def serve(
         port = server.getsockname()[1]
         token = secrets.token_urlsafe(16)
         hosts = frozenset(f"{host}:{port}" for host in (_HOST, "localhost"))
-        click.echo(f"http://{_HOST}:{port}/?token={token}")
+        click.echo(f"http://{_HOST}:{port}/{token}/")
         click.echo("Stop it with Ctrl-C.", err=True)
         uvicorn = imported("uvicorn")
         settings = uvicorn.Config(

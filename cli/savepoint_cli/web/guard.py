@@ -1,11 +1,14 @@
 """Guard of all pages: only the user who started the server gets one, and it may load nothing.
 
-| rule                                | against |
-|-------------------------------------|-----------------------------------------------------------------|
-| the name of the host is this machine's | foreign pages whose name points here (DNS rebinding) | |
-a token, then a cookie              | other users of this machine, and pages of others | | only GET
-and HEAD                   | changes | | Content-Security-Policy             | scripts in names and
-values, if an escape is missing |
+| rule                                   | against                                                |
+|----------------------------------------|--------------------------------------------------------|
+| the name of the host is this machine's | foreign pages whose name points here (DNS rebinding)   |
+| a token, first in each path            | other users of this machine, and pages of others       |
+| only GET and HEAD                      | changes                                                |
+| Content-Security-Policy                | scripts in names and values, if an escape is missing   |
+
+The token is no cookie, because a browser sends cookies of a host to all of its ports, where servers of
+other users may listen.
 """
 
 from __future__ import annotations
@@ -14,13 +17,12 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import PlainTextResponse
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-TOKEN = "token"  # the name of the parameter
 _HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self';"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -57,18 +59,9 @@ class Guard:
             return PlainTextResponse("This server has another name.", 421)
         if request.method not in ("GET", "HEAD"):
             return PlainTextResponse("Nothing can be changed here.", 405)
-        if (given := request.query_params.get(TOKEN)) is not None and self._is_token(given):
-            response = RedirectResponse(request.url.remove_query_params(TOKEN), 303)
-            response.set_cookie(self._cookie(request), given, httponly=True, samesite="strict")
-            return response
-        if self._is_token(request.cookies.get(self._cookie(request), "")):
+        if self._is_token(request.scope["path"].split("/")[1]):
             return None
         return PlainTextResponse("Open the address that savepoint serve has printed.", 403)
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(), self._token.encode())
-
-    @staticmethod
-    def _cookie(request: Request) -> str:
-        # Browsers share cookies between the ports of a host.
-        return f"savepoint-{request.url.port}"

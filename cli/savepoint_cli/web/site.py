@@ -41,7 +41,12 @@ def application(served: Mapping[str, Served], token: str, hosts: frozenset[str])
         Route("/{name}/", pages.page),
         Route("/{name}/{view}", pages.page),
     ]
-    return Guard(Starlette(routes=routes), token, hosts)
+    return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), token, hosts)
+
+
+def _root(request: Request) -> str:
+    """The part of each path that has the token."""
+    return str(request.scope["root_path"])
 
 
 class Pages:
@@ -62,7 +67,7 @@ class Pages:
     def start(self, request: Request) -> Response:
         """The only savepoint, or a list of all."""
         if len(self._served) == 1:
-            return RedirectResponse(f"{next(iter(self._served))}/")
+            return RedirectResponse(f"{_root(request)}/{next(iter(self._served))}/")
         return self._html("start.html", 200, request)
 
     def page(self, request: Request) -> Response:
@@ -116,5 +121,6 @@ class Pages:
             "views": VIEWS,
             "link": link,
             "given": request.query_params,
+            "root": _root(request),
         }
         return HTMLResponse(page.render(**shared, **values), status)

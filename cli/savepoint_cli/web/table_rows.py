@@ -116,8 +116,10 @@ class TableRows:
 
 
 def _skipping(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
+    """Rows behind the first ``count``. An empty slice would keep the memory of its batch."""
     for batch in batches:
-        yield batch.slice(min(count, batch.num_rows))
+        if count < batch.num_rows:
+            yield batch.slice(count)
         count = max(0, count - batch.num_rows)
 
 

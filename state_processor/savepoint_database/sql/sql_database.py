@@ -195,7 +195,8 @@ class SqlDatabase:
             dataset.errors.clear()
         try:
             yield
-        except (duckdb.Error, pa.ArrowException) as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            # Arrow has OSError for errors of DuckDB behind the first rows.
             ours = [error for dataset in self._datasets.values() for error in dataset.errors]
             if not ours and _NO_MEMORY in str(error):
                 raise MemoryError(_NO_MEMORY) from error
@@ -206,7 +207,7 @@ class SqlDatabase:
         reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
         if isinstance(error, duckdb.PermissionException):
             return f"{reason}; allow it to read files with --allow-files, allow_files=True"
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.OutOfMemoryException) or reason.startswith("Out of Memory"):
             # The rest names settings that no query may change.
             reason = reason.partition(" Possible solutions:")[0]
             return f"{reason}; give it more memory with --memory-limit, memory_limit"
