@@ -1,4 +1,7 @@
-"""Answers for people on a terminal, and for programs as lines with tabs, JSON or CSV."""
+"""Answers for people on a terminal, and for programs as lines with tabs or JSON.
+
+``csv_output`` has CSV.
+"""
 
 from __future__ import annotations
 
@@ -115,15 +118,14 @@ class Output:
         if self.format is OutputFormat.JSON:
             return _echo_all(json_printable(to_json(row)) for row in rows)
         shown = tuple(printable(name, keep="") for name in names)
-        if self.is_for_people and self.format is not OutputFormat.CSV:
+        if self.is_for_people:
             all_rows = list(rows)
             cells = [[person_cell(row[name]) for name in names] for row in all_rows]
             numbers = _numbers([row[name] for row in all_rows] for name in names)
             self._print_table(title, TextTable(shown, cells, numbers))
             return len(all_rows)
-        line = _csv_line if self.format is OutputFormat.CSV else "\t".join
-        click.echo(line(shown))
-        return _echo_all(line([plain_cell(row[name]) for name in names]) for row in rows)
+        click.echo("\t".join(shown))
+        return _echo_all("\t".join(plain_cell(row[name]) for name in names) for row in rows)
 
     def text(self, place: dict[str, str], text: str) -> None:
         """Prints a text to copy, or a JSON line with it in ``text``."""
@@ -203,7 +205,7 @@ class Output:
             click.echo(f"# {printable(without_secrets(title))}")
 
     def _field(self, name: str, value: Any) -> str:
-        if not self.is_for_people or self.format is OutputFormat.CSV:
+        if not self.is_for_people:
             return plain_field(value)
         return shortened(person_field(value, name), self._short)
 
@@ -258,9 +260,6 @@ class Output:
             click.echo(f"… {len(records) - limit:,} more (--all shows them)")
 
     def _print_table(self, title: str, table: TextTable) -> None:
-        if self.format is OutputFormat.CSV:
-            _echo_all(map(_csv_line, (table.names, *table.rows)))
-            return
         if title and self.is_for_people:
             _echo_styled(shortened(printable(without_secrets(title)), self._short), bold=True)
         if self.format is OutputFormat.VERTICAL:
@@ -311,6 +310,10 @@ def _noted(context: click.Context, parameter: click.Parameter, value: bool) -> N
 def _output(context: click.Context, _parameter: click.Parameter, value: str) -> Output:
     is_vertical = context.meta.get("savepoint_cli.vertical", False)
     form = OutputFormat.VERTICAL if is_vertical else OutputFormat(value)
+    if form is OutputFormat.CSV:
+        from savepoint_cli.terminal.csv_output import CsvOutput  # noqa: PLC0415  # it extends Output
+
+        return CsvOutput()
     return Output(form, is_whole=context.meta.get("savepoint_cli.all", False))
 
 
@@ -336,14 +339,6 @@ def _echo_styled(text: str, *, bold: bool = False, dim: bool = False) -> None:
     """Prints a styled line, or a plain one for users without colour: https://no-color.org."""
     is_plain = bool(os.environ.get("NO_COLOR"))
     click.echo(text if is_plain else click.style(text, bold=bold or None, dim=dim or None))
-
-
-def _csv_line(cells: Sequence[str]) -> str:
-    quoted = (
-        '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\n\r') else cell
-        for cell in cells
-    )
-    return ",".join(quoted)
 
 
 def _leave_out_repeated(rows: list[list[str]]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from savepoint_cli.terminal.cells import person_cell, plain_cell
+from savepoint_cli.terminal.csv_output import CsvOutput
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_cli.terminal.output import Output, OutputFormat
 
@@ -117,15 +118,16 @@ def test_programs_get_each_row_when_it_is_there(capsys: pytest.CaptureFixture[st
         assert capsys.readouterr().out == "n\n1250268\n"
         yield {"n": 2}
 
-    for form in (OutputFormat.TEXT, OutputFormat.CSV):
-        assert Output(form).values("", ["n"], rows()) == 2
+    for output in (Output(OutputFormat.TEXT), CsvOutput()):
+        assert output.values("", ["n"], rows()) == 2
         assert capsys.readouterr().out == "2\n"
 
 
-def test_csv_has_plain_numbers_on_a_terminal_too(capsys: pytest.CaptureFixture[str]) -> None:
-    output = Output(OutputFormat.CSV)
-    output.is_for_people = True
-    output.values("", ["n"], [{"n": 1250268}])
+def test_csv_has_plain_numbers_on_a_terminal_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    CsvOutput().values("", ["n"], [{"n": 1250268}])
     assert capsys.readouterr().out == "n\n1250268\n"
 
 
