@@ -96,6 +96,8 @@ def doctor(
         )
         for rule in rules:
             output.explain(rule.title, rule.lines())
+        # Below what may be pages of rules, the last line is the answer.
+        output.explain(f"verdict: {compatibility.verdict}", ())
     else:
         output.page(compatibility, ("States", state_rows(compatibility)), ("Rules", rules))
     if not compatibility.is_restorable:

@@ -16,7 +16,9 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.help import format_option
 from savepoint_database.types.class_library import ClassLibrary, class_descriptions_text
+from savepoint_formats.errors import MigrationError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.printable import printable
 from savepoint_formats.snapshots.from_scala import ScalaTarget
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     Change = Callable[..., SavepointWriter]
 
 
+_OLD_OUT = "savepoint_cli.out"
+
+
 @dataclass(frozen=True, slots=True)
 class Destination:
     """The place where a command writes a savepoint; a dry run only checks."""
@@ -44,9 +49,9 @@ class Destination:
     dry_run: bool
 
     def is_wanted(self, *, has_change: bool) -> bool:
-        """Whether there is something to write; a change without ``--out`` is a wrong call."""
+        """Whether there is something to write; a change without OUT is a wrong call."""
         if bool(self.out) != has_change:
-            raise click.UsageError("a change needs --out, and --out needs a change")
+            raise click.UsageError("a change needs OUT, and OUT needs a change")
         return has_change
 
     def write(self, output: Output, writer: SavepointWriter) -> None:
@@ -94,12 +99,22 @@ destination = options.collected(
 optional_destination = options.collected(
     "destination",
     Destination,
-    click.option(
-        "--out",
-        metavar="OUT",
+    click.argument(
+        "out",
+        required=False,
         default="",
         shell_complete=completion.paths,
-        help="Write the changed savepoint to OUT.",
+        callback=lambda context, _, out: out or context.meta.get(_OLD_OUT, ""),
+    ),
+    # Before OUT was an argument of each command; it still works.
+    click.option(
+        "--out",
+        "old_out",
+        metavar="OUT",
+        hidden=True,
+        expose_value=False,
+        is_eager=True,
+        callback=lambda context, _, out: context.meta.update({_OLD_OUT: out or ""}),
     ),
     overwrite_option,
     click.option(
@@ -242,11 +257,9 @@ def rescale(
 
 
 @options.inspection()
-@click.option(
-    "--format",
+@format_option(
     "--to",
     "to",
-    metavar="FORMAT",
     type=click.Choice(["canonical"]),
     default="canonical",
     show_default=True,
@@ -357,7 +370,14 @@ def migrate(
         if not slash:
             raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
         writer = writer.remove_state(operator, state)
-    return writer.migrate(target, rename_classes=rename_classes, scala=scala)
+    try:
+        return writer.migrate(target, rename_classes=rename_classes, scala=scala)
+    except MigrationError as error:
+        lines = "".join(f"\n  {printable(problem)}" for problem in error.problems)
+        hint = "savepoint classes prints the classes to describe; --skip-state leaves a state out."
+        raise click.ClickException(
+            f"Flink 2.x can't have this state yet:{lines}\n{hint}"
+        ) from error
 
 
 @options.inspection()

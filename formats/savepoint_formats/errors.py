@@ -299,7 +299,11 @@ class ConversionError(RefusedError):
 
 
 class MigrationError(RefusedError):
-    """State of Flink 1.x can't be written for Flink 2.x, or its type is unknown."""
+    """State of Flink 1.x can't be written for Flink 2.x; ``problems`` has each reason."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class NotAcceptedError(MigrationError):

@@ -148,7 +148,7 @@ def migration_of(
         planning.problems.extend(_refusals(operator, removed, healed))
         migration = planning.migration()
         if planning.problems:
-            raise MigrationError("; ".join(planning.problems))
+            raise MigrationError(*planning.problems)
     return migration if migration.touched else None
 
 

@@ -384,9 +384,12 @@ class SavepointChanges(PrivacyChanges):
             try:
                 migrated.append(planned.migrated(scala))
             except MigrationError as error:
-                problems.append(str(error))
+                where = ", ".join(error.places)
+                problems += [
+                    f"{where}: {problem}" if where else problem for problem in error.problems
+                ]
         if problems:
-            raise MigrationError("; ".join(problems))
+            raise MigrationError(*problems)
         writer = replace(writer, operators=tuple(migrated), is_of_flink_2=True)
         for old, new in (rename_classes or {}).items():
             writer = writer.rename_class(old, new)
