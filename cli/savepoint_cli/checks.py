@@ -67,7 +67,9 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
 @options.inspection()
 @click.argument("other", shell_complete=completion.paths)
 @options.optional_table
-@options.count_option("-n", "--rows", default=5, text="Maximum number of changes per table.")
+@options.count_option(
+    "rows", "-n", "--limit", "--rows", default=5, text="Maximum number of changes per table."
+)
 @click.option("--changes", "is_feed", is_flag=True, help="Show all changes, and nothing else.")
 @click.option("--with-times", is_flag=True, help="Compare the last access of state with TTL, too.")
 @work_options

@@ -18,9 +18,12 @@ from savepoint_cli import options
 from savepoint_cli.modify import optional_destination
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from savepoint_cli.modify import Destination
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
+    from savepoint_database.checks.kafka_state import KafkaOffset
 
 
 @options.inspection()
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     "--set-offsets",
     "offsets",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A CSV file with the columns topic, partition, offset. Needs --out.",
+    help="A CSV file with the columns topic, partition, offset. Needs OUT.",
 )
 @optional_destination
 @options.operator_option("With --set-offsets: the only source to change, by uid or hash.")
@@ -47,7 +50,7 @@ def kafka(
 
     \b
     savepoint kafka s3://jobs/orders/savepoint-1a2b
-    savepoint kafka s3://jobs/orders/savepoint-1a2b --set-offsets offsets.csv --out s3://jobs/replay
+    savepoint kafka s3://jobs/orders/savepoint-1a2b s3://jobs/replay --set-offsets offsets.csv
     """
     is_wanted = destination.is_wanted(has_change=offsets is not None)
     savepoint = opening.open()
@@ -63,7 +66,30 @@ def kafka(
     rows = _rows(offsets)
     with options.usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
+    if destination.dry_run and not output.is_json:
+        moves = _moves(
+            savepoint.kafka().offsets, rows, operator and savepoint.operator(operator).name
+        )
+        output.rows("Offsets", moves)
     destination.write(output, writer)
+
+
+def _moves(
+    offsets: Sequence[KafkaOffset], rows: list[dict[str, Any]], operator: str | None
+) -> list[dict[str, Any]]:
+    """Where each partition of the file is read now, and where it will be."""
+    new = {(row["topic"], int(row["partition"])): row["offset"] for row in rows}
+    return [
+        {
+            "operator": known.operator,
+            "topic": known.topic,
+            "partition": known.partition,
+            "from": known.start if known.offset is None else known.offset,
+            "to": new[known.topic, known.partition],
+        }
+        for known in offsets
+        if (known.topic, known.partition) in new and operator in (None, known.operator)
+    ]
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
@@ -78,20 +104,20 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 @click.option(
     "--drop",
     metavar="CONDITION",
-    help="Drop entries that match this condition, or all. Needs --out.",
+    help="Drop entries that match this condition, or all. Needs OUT.",
 )
-@click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out.")
+@click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs OUT.")
 @click.option(
     "--renumber",
     "checkpoint",
     metavar="ID",
     type=click.IntRange(min=0),
-    help="Set the checkpoint id of the newest pending commit. Needs --out.",
+    help="Set the checkpoint id of the newest pending commit. Needs OUT.",
 )
 @click.option(
     "--transactional-prefix",
     metavar="PREFIX",
-    help="Set the prefix of Kafka writers' transactional ids. Needs --out.",
+    help="Set the prefix of Kafka writers' transactional ids. Needs OUT.",
 )
 @click.option(
     "--save",
@@ -111,7 +137,7 @@ def sinks(
 
     \b
     savepoint sinks s3://jobs/orders/savepoint-1a2b
-    savepoint sinks s3://jobs/orders/savepoint-1a2b --drop "kind = 'commit'" --out s3://jobs/mended
+    savepoint sinks s3://jobs/orders/savepoint-1a2b s3://jobs/mended --drop "kind = 'commit'"
     """
     has_change = any(change is not None for change in changes.values())
     is_wanted = destination.is_wanted(has_change=has_change)
@@ -179,11 +205,11 @@ def sources(
 
     The command knows sources of Kafka, files, Kinesis and Pulsar, and change data capture of MySQL,
     Postgres, MongoDB, Oracle and SQL Server. It shows other sources as bytes. Options that change
-    something write another savepoint, and need --out.
+    something write another savepoint, to OUT.
 
     \b
     savepoint sources s3://jobs/orders/savepoint-1a2b
-    savepoint sources s3://jobs/orders/savepoint-1a2b --out s3://jobs/mended --release-finished
+    savepoint sources s3://jobs/orders/savepoint-1a2b s3://jobs/mended  --release-finished
     """
     is_wanted = destination.is_wanted(has_change=any(changes.values()))
     savepoint = opening.open()

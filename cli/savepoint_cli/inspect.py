@@ -10,7 +10,7 @@ import click
 
 import state_processor
 from savepoint_cli import options
-from savepoint_cli.terminal.help import command
+from savepoint_cli.terminal.help import command, format_option
 from savepoint_cli.terminal.output import output_option
 from savepoint_database.rows.rows import first_rows
 from savepoint_database.snapshot.key_types import described_job_types
@@ -82,11 +82,9 @@ def list_tables(output: Output, opening: Opening) -> None:
 
 @options.inspection()
 @options.optional_table
-@click.option(
-    "--format",
+@format_option(
     "--as",
     "form",
-    metavar="FORMAT",
     type=click.Choice(["ddl", "avro", "json-schema", "pyflink", "spark"]),
     help="Print the schema of TABLE as text to copy: ddl (Flink's CREATE TABLE), avro,"
     " json-schema, pyflink (descriptors) or spark.",
@@ -147,7 +145,7 @@ def files(output: Output, opening: Opening) -> None:
 
 @options.inspection()
 @options.table
-@options.count_option("-n", "--rows", default=20, text="Maximum number of rows.")
+@options.count_option("rows", "-n", "--limit", "--rows", default=20, text="Maximum number of rows.")
 @options.keys
 @click.option(
     "--where", metavar="SQL", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\"."

@@ -68,7 +68,9 @@ def _file(given: str) -> tuple[str, str]:
     help="Convert the query's tables to Parquet in the directory CACHE once; later queries read"
     " the Parquet.",
 )
-@options.count_option("-n", "--rows", default=100, text="Maximum number of rows.")
+@options.count_option(
+    "rows", "-n", "--limit", "--rows", default=100, text="Maximum number of rows."
+)
 @options.times
 @engine_options("duckdb", "The engine: DuckDB in this process, or Spark.")
 @options.nanoseconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +12,7 @@ from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import Destination, destination
 from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import command
+from savepoint_cli.terminal.help import command, format_option
 from savepoint_cli.terminal.output import output_option
 from savepoint_database import files
 
@@ -28,14 +28,12 @@ _DATABASES = ("duckdb", "delta", "iceberg")
 @options.inspection("export")
 @options.table
 @click.argument("out", shell_complete=completion.paths)
-@click.option(
-    "--format",
+@format_option(
     "--to",
     "form",
-    metavar="FORMAT",
     type=click.Choice(_FORMATS + _DATABASES),
-    required=True,
-    help="The format of OUT: parquet, avro, csv or jsonl; or the database: duckdb, delta or iceberg.",
+    help="The format of OUT, if its name doesn't end in .parquet, .avro, .csv, .jsonl or .duckdb; or"
+    " the database: duckdb, delta or iceberg.",
 )
 @options.columns
 @options.keys
@@ -54,7 +52,7 @@ def export_table(
     opening: Opening,
     table: str,
     out: str,
-    form: str,
+    form: str | None,
     escape_formulas: bool,
     overwrite: bool,
     **read: Any,
@@ -65,9 +63,10 @@ def export_table(
     table: CATALOG.NAMESPACE.TABLE.
 
     \b
-    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --format parquet
-    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state state.duckdb --to duckdb
+    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet
+    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals --format delta
     """
+    form = form or _format_of(out)
     if escape_formulas and form != "csv":
         raise click.UsageError("--escape-formulas needs --format csv")
     savepoint = opening.open()
@@ -76,6 +75,13 @@ def export_table(
     written = {"overwrite": overwrite, "escape_formulas": escape_formulas}
     with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
         output.page(files.export_table(scan, out, form, **written, on_split=on_split))
+
+
+def _format_of(out: str) -> str:
+    form = PurePosixPath(out).suffix.casefold().removeprefix(".")
+    if form not in (*_FORMATS, "duckdb"):
+        raise click.UsageError(f"the name of {out} doesn't show its format: add --format")
+    return form
 
 
 @command("import")
@@ -87,11 +93,9 @@ def export_table(
     required=True,
     help="A YAML file that maps columns to states.",
 )
-@click.option(
-    "--format",
+@format_option(
     "--from",
     "form",
-    metavar="FORMAT",
     type=click.Choice(_FORMATS),
     help=f"The format of DATA, if file names don't show it: {_NAMED_FORMATS}.",
 )

@@ -51,3 +51,23 @@ def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
 def common_option(*names: str, **settings: Any) -> Callable[[CalledT], CalledT]:
     """Adds an option that most commands have."""
     return click.option(*names, cls=CommonOption, **settings)
+
+
+class _OptionWithOldName(click.Option):
+    """An option whose second name still works, and is no longer shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        names, self.opts = self.opts, self.opts[:1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
+def format_option(
+    old_name: str, parameter: str, **attributes: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option ``--format``, which had another name in each command."""
+    return click.option(
+        "--format", old_name, parameter, metavar="FORMAT", cls=_OptionWithOldName, **attributes
+    )

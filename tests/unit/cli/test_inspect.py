@@ -71,6 +71,11 @@ def test_a_table_may_be_named_by_its_uid_without_telling_it_before(currency: Pat
     assert lines("schema", currency, "summarize.keyed_state")
 
 
+def test_rows_are_limited_by_any_of_three_names(currency: Path) -> None:
+    for option in ("-n", "--limit", "--rows"):
+        assert len(lines("show", currency, "summarize.keyed_state", option, "3")) == 3
+
+
 def test_flink_2_tells_its_uids(samples: Path) -> None:
     tables = lines("list", samples / "currency-2.2.1-hashmap-canonical")
     assert "summarize.keyed_state" in {table["table"] for table in tables}

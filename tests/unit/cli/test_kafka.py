@@ -109,10 +109,11 @@ def test_offsets_are_set_and_all_else_stays(job: Path, tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text("topic,partition,offset,stopping_offset\norders,3,120000,130000\n")
     out = tmp_path / "moved"
-    command = ("kafka", job, *UIDS, "--set-offsets", file, "--out", out)
+    command = ("kafka", job, out, *UIDS, "--set-offsets", file)
     code, output = run(*command, "--dry-run")
     assert (code, out.exists()) == (0, False), output
     assert str(out) in output
+    assert "orders\torders\t3\t42\t120000" in output.splitlines()
     code, output = run(*command)
     assert (code, out.is_dir()) == (0, True), output
     assert splits(job) == [KafkaSplit("orders", 3, 42, 0), KafkaSplit("payments", 0, 7, 70)]

@@ -58,8 +58,8 @@ def test_dropped_commits_are_told_and_saved(job: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--drop", "all"), "a change needs --out"),
-        (("--out", "x"), "--out needs a change"),
+        (("--drop", "all"), "a change needs OUT"),
+        (("--out", "x"), "OUT needs a change"),
         (("--renumber", "3", "--out", "x", "--save", "y"), "--save needs --drop or --keep"),
         (("--drop", "all", "--keep", "all", "--out", "x"), "both drop and keep"),
         (("--drop", "chekpoint = 3", "--out", "x"), "did you mean 'checkpoint'"),

@@ -66,8 +66,8 @@ def test_changes_are_written(job: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (("--release-finished",), 2, "a change needs --out"),
-        (("--out", "x"), 2, "--out needs a change"),
+        (("--release-finished",), 2, "a change needs OUT"),
+        (("--out", "x"), 2, "OUT needs a change"),
         (("--set", "orders-3", "--out", "x"), 2, "expected a split and a position"),
         (("--set", "orders-3=-7", "--out", "x"), 2, "expected 0 or more"),
         (("--set", "orders-9=7", "--out", "x"), 2, "no reader with the split orders-9"),

@@ -104,6 +104,17 @@ class TestEachFormat:
         assert s3_server.keys(bucket) == {f"rows.{form}"}
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_name_of_a_file_shows_its_format(form: str, tmp_path: Path) -> None:
+    by_name, by_option = tmp_path / f"rows.{form.upper()}", tmp_path / "rows"
+    assert run("export", CURRENCY.path, TABLE, by_name)[0] == 0
+    assert run("export", CURRENCY.path, TABLE, by_option, "--format", form)[0] == 0
+    assert by_name.stat().st_size == by_option.stat().st_size
+    code, output = run("export", CURRENCY.path, TABLE, tmp_path / "other")
+    assert code == 2
+    assert "add --format" in output
+
+
 def test_people_get_a_summary(tmp_path: Path) -> None:
     code, output = run("export", CURRENCY.path, TABLE, tmp_path / "rows", "--format", "csv")
     assert code == 0
