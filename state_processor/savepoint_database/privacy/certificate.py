@@ -49,7 +49,7 @@ class CertifiedPlace:
 
     Attributes:
         snapshot: The snapshot.
-        operator: The operator; empty for a file.
+        operator: The operator; empty for ``_metadata``.
         state: The state; empty for keys.
         field: The field.
         file: The file.

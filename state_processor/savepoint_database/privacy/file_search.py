@@ -38,6 +38,8 @@ class FileSearch:
         self._others = tuple(value for value in values if not is_only_text(value))
         self.counts: dict[str, int] = {}
         """Matches by file."""
+        self.operators: dict[str, str] = {}
+        """The operator of a file; ``_metadata`` has none."""
         self.digests: dict[str, str] = {}
         """SHA-256 by file."""
         self.problems: list[str] = []
@@ -54,18 +56,20 @@ class FileSearch:
         for reference in stream_references(operator.record):
             file = operator.directory.file(reference.stream)
             try:
-                versions += self._in_file(file, is_table=reference.role.endswith(_SST_SUFFIX))
+                is_table = reference.role.endswith(_SST_SUFFIX)
+                versions += self._in_file(operator.name, file, is_table=is_table)
             except SavepointError as error:
                 self.problems.append(f"{file.path}: {error}")
         hidden = list(self._hidden(operator, versions > living))
         self.problems += [f"operator {operator.name}: {problem}" for problem in hidden]
 
-    def _in_file(self, file: StateFile, *, is_table: bool) -> int:
+    def _in_file(self, operator: str, file: StateFile, *, is_table: bool) -> int:
         """Searches a file once; returns the number of entries of a table of RocksDB."""
         path, is_inline = _path_of(file), file.data is not None
         if not is_inline:
             if path in self.digests:
                 return 0
+            self.operators[path] = operator
             self._digest(path, file.chunks(CHUNK_SIZE))
         if is_table:
             return self._in_table(file, path)

@@ -34,7 +34,7 @@ class FoundPlace:
 
     Attributes:
         snapshot: The path of the snapshot.
-        operator: The operator; empty for a file as a whole.
+        operator: The operator; empty for ``_metadata``.
         state: The state; empty for keys.
         field: The field, as rules for masks name it; ``bytes`` if the value can't be decoded.
         key: The text of the key, as ``savepoint key`` takes it; None in operator state and files.
@@ -226,7 +226,8 @@ def _searched(
             places.append(FoundPlace(snapshot.path, operator.name, state, name, key, "", count))
         files.in_operator(operator, search.entries - before)
     for path, count in files.counts.items():
-        places.append(FoundPlace(snapshot.path, "", "", "bytes", None, path, count))
+        name = files.operators.get(path, "")
+        places.append(FoundPlace(snapshot.path, name, "", "bytes", None, path, count))
     searched = SearchedSnapshot(
         snapshot.path,
         snapshot.metadata.checkpoint_id,
