@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from savepoint_formats.program.kernel.code.own_folder import own_folder
+
 OLDEST_JAVA = 17
 
 _SCRIPT = """\
@@ -72,9 +74,18 @@ def ensure_java() -> Java:
 
 
 def cache_folder() -> Path:
-    """The user's folder for caches of this machine; it may be missing."""
+    """The user's folder for caches of this machine, made if needed.
+
+    Raises ``RuntimeError`` if others may write there, because Java runs what is in it.
+    """
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache, "savepoint-state-processor")
+    place = Path(cache, "savepoint-state-processor")
+    folder = own_folder(place)
+    if folder is None:
+        raise RuntimeError(
+            f"{place} has no folder that only this user can write: set XDG_CACHE_HOME to another folder"
+        )
+    return folder
 
 
 def _own_java() -> str | None:
@@ -127,14 +138,14 @@ def archive_options(java: Java) -> str:
     """
     if java.release not in _RELEASES:
         return ""
-    path = _path(java)
     try:
+        path = _path(java)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_whole(path):
             os.utime(path)
             return f'"-XX:SharedArchiveFile={path}" {_QUIET}'
         _make_room(path.parent)
-    except OSError:
+    except (OSError, RuntimeError):
         return ""
     return f'"-XX:ArchiveClassesAtExit={path}" {_QUIET}'
 

@@ -48,7 +48,8 @@ def test_a_second_session_takes_the_classes_of_the_first(java: Java, tmp_path: P
 
 
 def archives(tmp_path: Path) -> Path:
-    return tmp_path / "cache of a user" / "savepoint-state-processor" / "classes"
+    place = tmp_path / "cache of a user" / "savepoint-state-processor"
+    return place / f"user-{os.geteuid()}" / "classes"
 
 
 def test_an_archive_that_was_not_written_to_its_end_is_made_again(

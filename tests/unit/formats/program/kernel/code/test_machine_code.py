@@ -9,11 +9,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import savepoint_formats
 from savepoint_formats.program.kernel.code import revision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PACKAGE = Path(savepoint_formats.__file__).parent
 SOURCES = [Path(str(source)) for source in revision.SOURCES]
@@ -111,6 +115,56 @@ def test_what_is_kept_is_loaded_without_a_call(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert printed == [b"[] True\n", b"['copy_ranges'] False\n"]
+
+
+def give_away(folder: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a folder to another user")
+    os.chown(folder, 12345, -1)
+
+
+def link(folder: Path) -> None:
+    moved = folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(moved)
+
+
+def let_all_write(folder: Path) -> None:
+    folder.chmod(0o777)
+
+
+def let_the_group_write(folder: Path) -> None:
+    folder.chmod(0o770)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize(
+    ("variable", "share"),
+    [
+        ("SAVEPOINT_CACHE_DIR", let_all_write),
+        ("SAVEPOINT_CACHE_DIR", let_the_group_write),
+        ("SAVEPOINT_CACHE_DIR", link),
+        ("XDG_CACHE_HOME", give_away),
+        ("HOME", give_away),
+    ],
+)
+def test_code_that_another_user_could_write_is_not_run(
+    tmp_path: Path, variable: str, share: Callable[[Path], None]
+) -> None:
+    names = ("SAVEPOINT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    environment[variable] = str(tmp_path / "cache")
+    # An archive has no folder of its own for machine code.
+    archive = shutil.make_archive(str(tmp_path / "package"), "zip", PACKAGE.parent, PACKAGE.name)
+    environment["PYTHONPATH"] = archive
+    command = [sys.executable, "-c", KEPT]
+
+    def printed() -> bytes:
+        return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
+
+    assert [printed(), printed()] == [b"[] True\n", b"['copy_ranges'] False\n"]
+    (stored,) = (tmp_path / "cache").rglob("*.o")
+    share(stored.parent)
+    assert printed() == b"[] True\n"
 
 
 def test_the_revision_is_that_of_all_that_is_compiled() -> None:
