@@ -191,7 +191,11 @@ class SnapshotDirectory:
                 continue
             if size is not None:
                 return StateFile(
-                    path, location=candidate, is_own=self._is_own(candidate), opened=opened
+                    self._path_of(candidate, path),
+                    location=candidate,
+                    is_own=self._is_own(candidate),
+                    opened=opened,
+                    named=path,
                 )
         try:
             allowed = self._allowed(path)
@@ -202,6 +206,14 @@ class SnapshotDirectory:
         if store_of(path) != store_of(self.uri):
             problem = problem or _elsewhere(path)
         return StateFile(path, problem=problem)
+
+    def _path_of(self, file: Location, named: str) -> str:
+        """The path of a file for errors; a handle may name where it was before a move."""
+        scheme = scheme_of(self.uri)
+        is_there = store_of(named) == store_of(self.uri) and path_in_store(named) == file.path
+        if is_there or file == self._below(named) or scheme not in _PATHS:
+            return named
+        return _PATHS[scheme] + file.path
 
     def _size_of(self, candidate: Location, opened: OpenedFile) -> int | None:
         folder = Location(candidate.filesystem, posixpath.dirname(candidate.path))
@@ -283,6 +295,10 @@ _STRICT = (
     "strict paths follow nothing out of the savepoint's own directories except into allowed ones"
     " (--allow-path, allow_paths)"
 )
+
+
+_PATHS = {"file": "", "s3": "s3://", "gs": "gs://"}
+"""Scheme -> the text in front of a path on a store, where that makes a URI."""
 
 
 def _elsewhere(path: str) -> str:

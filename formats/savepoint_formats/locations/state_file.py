@@ -184,6 +184,7 @@ class StateFile:
         size: Bytes of the range; None = to the end of the file.
         is_own: Whether it lies in one of the savepoint's own directories, or in an allowed one.
         problem: Why the path was not followed, if that is why there is no location.
+        named: Its path by the handle, if that is not ``path``: it may have been moved.
         declared_size: Size of the whole file by its handle; None if the handle has none.
         opened: Reads it.
         ahead: Reads it by large requests, before the bytes are needed.
@@ -196,6 +197,7 @@ class StateFile:
     size: int | None = None
     is_own: bool = True
     problem: str = ""
+    named: str = ""
     declared_size: int | None = None
     opened: OpenedFile = field(default_factory=OpenedFile, compare=False, repr=False)
     ahead: ReadAhead | None = field(default=None, compare=False, repr=False)

@@ -262,19 +262,19 @@ def describe_files(
         for reference in stream_references(operator.record):
             file = directory.file(reference.stream)
             if file.data is None:
-                _, users = referenced.setdefault(file.path, (file, []))
+                _, users = referenced.setdefault(file.named or file.path, (file, []))
                 users.append(_user(operator, reference))
     sizes = directory.list_files()
     yield FileDescription(METADATA_FILE, None, sizes.pop(METADATA_FILE), False, ("savepoint",))
-    for file, users in referenced.values():
+    for path, (file, users) in referenced.items():
         if file.location is None:
-            yield FileDescription(file.path, None, None, True, tuple(users), file.problem)
+            yield FileDescription(path, None, None, True, tuple(users), file.problem)
             continue
         where = directory.relative(file.location)
         listed = sizes.pop(where, None)
         size = file.location.file_size() if listed is None else listed
-        location = None if file.path.endswith(where) else where
-        yield FileDescription(file.path, location, size, False, tuple(users))
+        location = None if path.endswith(where) else where
+        yield FileDescription(path, location, size, False, tuple(users))
     for path, size in sorted(sizes.items()):
         yield FileDescription(path, None, size, False, ())
 

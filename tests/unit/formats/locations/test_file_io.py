@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.sample_rows import Sample, copy_of
 
 from savepoint_formats.errors import (
     NotASavepointError,
@@ -24,10 +26,9 @@ from savepoint_formats.metadata import (
     RelativeFile,
     SegmentStream,
 )
+from savepoint_formats.metadata.references import FileKind, stream_references
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from support.s3_server import S3Server
 
 
@@ -181,3 +182,19 @@ def test_a_relative_path_is_that_of_the_moment_when_it_was_given(
 @pytest.mark.parametrize("uri", ["s3://jobs/a", "file:/jobs/a", "/jobs/a"])
 def test_what_is_absolute_stays_as_it_is(uri: str) -> None:
     assert absolute(uri) == uri
+
+
+def test_errors_of_a_moved_savepoint_name_the_file_that_was_read(tmp_path: Path) -> None:
+    opened = copy_of(Sample("states-1.20.5-hashmap-changelog"), tmp_path)
+    streams = [
+        reference.stream
+        for operator in opened.metadata.operators
+        for reference in stream_references(operator)
+        if reference.kind is FileKind.CHANGELOG
+    ]
+    assert streams
+    for stream in streams:
+        file = opened.directory.file(stream)
+        assert Path(file.path).is_file()
+        assert file.path.startswith(str(tmp_path))
+        assert file.named != file.path
