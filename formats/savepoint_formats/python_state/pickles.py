@@ -28,6 +28,7 @@ import pickletools
 import warnings
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -35,13 +36,16 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _MOST_VALUES = 64
 """Values per byte of a pickle; a few bytes can repeat a value without end."""
 
 _DEEPEST = 64
 """Limit of nested containers."""
+
+_MOST_COLLISIONS = 100
+"""Limit of keys with one hash code; Python compares each with all others."""
 
 
 class _RefusedError(Exception):
@@ -277,9 +281,12 @@ class _Values:
             raise _RefusedError("it repeats or nests values too often")
         match value:
             case _Items() if value.kind is dict:
-                return {self.of(key, depth + 1): self.of(item, depth + 1) for key, item in value}
+                pairs = [(self.of(key, depth + 1), self.of(item, depth + 1)) for key, item in value]
+                _expect_spread([key for key, _ in pairs])
+                return dict(pairs)
             case _Items():
-                return value.kind([self.of(item, depth + 1) for item in value])
+                items = [self.of(item, depth + 1) for item in value]
+                return _set_of(value.kind, items) if value.kind in _SETS else value.kind(items)
             case _Made():
                 return self._made(value, depth)
             case _Global():
@@ -297,6 +304,25 @@ class _Values:
         return _MAKERS[made.maker.name](*arguments)
 
 
+_SETS = (set, frozenset)
+
+
+def _set_of(kind: Callable[[list[Any]], Any], items: Iterable[Any]) -> Any:
+    values = list(items)
+    _expect_spread(values)
+    return kind(values)
+
+
+def _expect_spread(keys: list[Any]) -> None:
+    """Refuses many keys of one hash code. A file can choose numbers that have the same, but no texts."""
+    # Sorted, because a table of hash codes could have the same fault.
+    equal = groupby(sorted(map(hash, keys)))
+    if len(keys) > _MOST_COLLISIONS and any(
+        sum(1 for _ in run) > _MOST_COLLISIONS for _, run in equal
+    ):
+        raise _RefusedError("many keys of a dict or set have one hash code")
+
+
 def _packed(kind: type[date | time], size: int) -> Callable[..., Any]:
     """Maker of a date or time from the bytes that Python pickles."""
 
@@ -310,7 +336,10 @@ def _packed(kind: type[date | time], size: int) -> Callable[..., Any]:
 
 def _row(fields: list[str] | None, values: tuple[Any, ...], *_kind: Any) -> Any:
     """A row of PyFlink; rows without names are lists."""
-    return list(values) if not fields else dict(zip(fields, values, strict=True))
+    if not fields:
+        return list(values)
+    _expect_spread(fields)
+    return dict(zip(fields, values, strict=True))
 
 
 def _decimal(text: str) -> Decimal:
@@ -327,8 +356,8 @@ def _content(content: Any = b"", *encoding: str) -> bytearray:
 _MAKERS: dict[str, Callable[..., Any]] = {
     "builtins.bytearray": _content,
     "builtins.complex": complex,
-    "builtins.frozenset": lambda items=(): frozenset(items),
-    "builtins.set": lambda items=(): set(items),
+    "builtins.frozenset": lambda items=(): _set_of(frozenset, items),
+    "builtins.set": lambda items=(): _set_of(set, items),
     "collections.OrderedDict": dict,
     "collections.deque": list,
     "datetime.date": _packed(date, 4),
