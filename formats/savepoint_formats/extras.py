@@ -27,6 +27,7 @@ EXTRAS = {
     "py4j": "spark",
     "pyiceberg": "iceberg",
     "pyspark": "spark",
+    "rocksdict": "spark",
     "starlette": "serve",
     "textual": "browse",
     "tree_sitter": "java",
@@ -55,7 +56,7 @@ def missing(error: ImportError, module: str = "") -> ImportError:
     """The error that names the extra to install; ``error`` itself if no extra has the package."""
     name = error.name or module
     package = name.partition(".")[0]
-    if name in SINCE and package in sys.modules:
+    if is_too_old(error):
         return too_old(package, *SINCE[name])
     if package not in EXTRAS:
         return error
@@ -63,6 +64,12 @@ def missing(error: ImportError, module: str = "") -> ImportError:
         f"{package} is not installed; install the extra that has it: pip install"
         f" '.[{EXTRAS[package]}]' in the project's folder"
     )
+
+
+def is_too_old(error: ImportError) -> bool:
+    """Whether the package is there, but of a release without the module."""
+    name = error.name or ""
+    return name in SINCE and name.partition(".")[0] in sys.modules
 
 
 def too_old(package: str, needed: str, use: str) -> MissingPackageError:

@@ -8,9 +8,8 @@ from savepoint_database.types.lazy_names import lazy_names
 
 __version__ = "0.2.0.dev0"
 
-__getattr__, __all__ = lazy_names(__name__, "__init__.pyi")
-__all__ += ["__version__"]
+__getattr__, _names = lazy_names(__name__, "__init__.pyi")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted((*_names, "__version__"))

@@ -11,17 +11,18 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.extras import missing
+from savepoint_formats.extras import is_too_old, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def lazy_names(package: str, file: str = "__init__.py") -> tuple[Callable[[str], Any], list[str]]:
-    """Makes ``__getattr__`` and ``__all__`` of a package from the imports in a file, as type checkers read it.
+    """Makes ``__getattr__`` and the names of a package from the imports in a file, as type checkers read it.
 
     They are all imports of a stub, or the imports of an ``__init__.py`` that are only for type
-    checkers. No name may equal that of a module of the package, which would hide it.
+    checkers. No name may equal that of a module of the package, which would hide it. ``import *``
+    leaves out names that need a later release of an installed package.
     """
     source = pkgutil.get_data(package, file)
     assert source is not None
@@ -35,6 +36,8 @@ def lazy_names(package: str, file: str = "__init__.py") -> tuple[Callable[[str],
     }
 
     def attribute(name: str) -> Any:
+        if name == "__all__":
+            return [name for name in modules if _is_for_this_release(modules[name], package)]
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         try:
@@ -44,3 +47,11 @@ def lazy_names(package: str, file: str = "__init__.py") -> tuple[Callable[[str],
         return getattr(module, name)
 
     return attribute, [*modules]
+
+
+def _is_for_this_release(module: str, package: str) -> bool:
+    try:
+        import_module(module, package)
+    except ModuleNotFoundError as error:
+        return not is_too_old(error)
+    return True

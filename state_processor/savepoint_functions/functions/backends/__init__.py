@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint_formats.extras import imported
 from savepoint_functions.functions.backends.backend import KeyedStateBackend, processing_time
 from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
 from savepoint_functions.functions.backends.operator_state_store import OperatorStateStore
-from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
 from savepoint_functions.functions.backends.timers import InternalTimerService, TimerService
 
 if TYPE_CHECKING:
@@ -28,13 +28,17 @@ __all__ = [
     "state_backend",
 ]
 
-STATE_BACKENDS: dict[str, type[KeyedStateBackend]] = {
-    backend.name: backend for backend in (SingleKeyBackend, RocksDbBackend)
+STATE_BACKENDS = {
+    SingleKeyBackend.name: "in_memory.SingleKeyBackend",
+    "rocksdb": "rocksdb.RocksDbBackend",
 }
+"""Name -> module and class. RocksDB's is imported on first use, because it needs an extra."""
 
 
 def state_backend(name: str, key: Layout, clock: Clock | None = None) -> KeyedStateBackend:
-    r"""A new backend without state. Raises ``ValueError`` for an unknown name.
+    r"""A new backend without state.
+
+    Raises ``ValueError`` for an unknown name, and ``MissingPackageError`` without RocksDB's binding.
 
     Example:
         >>> with state_backend("rocksdb", Types.STRING().layout) as backend:
@@ -44,4 +48,6 @@ def state_backend(name: str, key: Layout, clock: Clock | None = None) -> KeyedSt
     """
     if name not in STATE_BACKENDS:
         raise ValueError(f"state backend {name!r}, expected one of {', '.join(STATE_BACKENDS)}")
-    return STATE_BACKENDS[name](key, clock)
+    module, _, backend = STATE_BACKENDS[name].partition(".")
+    made: KeyedStateBackend = getattr(imported(f"{__name__}.{module}"), backend)(key, clock)
+    return made

@@ -28,6 +28,22 @@ def test_what_it_does_not_list_is_an_attribute_error(package: str) -> None:
         _ = import_module(package).Verificaton
 
 
+def test_without_rocksdb_all_names_are_there_and_its_backend_names_the_extra() -> None:
+    """As on a cluster that has PySpark, and this package without extras."""
+    program = (
+        "import sys; sys.modules['rocksdict'] = None\n"
+        "from state_processor import *\n"
+        "from savepoint_functions.functions.backends import state_backend\n"
+        "OperatorTransformation, MixedModeJob\n"
+        "state_backend('rocksdb', Types.STRING().layout)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    last = run.stderr.splitlines()[-1]
+    assert "MissingPackageError: rocksdict is not installed; install the extra" in last
+
+
 @pytest.mark.parametrize("module", ["state_processor", "savepoint_cli.main"])
 def test_nothing_that_is_slow_is_imported_before_it_is_needed(module: str) -> None:
     program = (
