@@ -15,6 +15,7 @@ from pyspark.storagelevel import StorageLevel
 
 from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
 from savepoint_spark.reading.per_key import row_types
+from savepoint_spark.session.session import is_at_least
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
@@ -218,4 +219,7 @@ def kept_once(table: DataFrame) -> DataFrame:
         SavepointError: A task failed with this error.
     """
     with typed_errors():
-        return table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+        if is_at_least("4.0"):
+            return table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+        # Older ones use the memory of executors first, and then their disks.
+        return table.localCheckpoint(eager=True)

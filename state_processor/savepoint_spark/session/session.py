@@ -56,13 +56,18 @@ def expect_session(spark: SparkSession, call: str) -> None:
 
 def expect_release(needed: str, use: str) -> None:
     """Raises ``MissingPackageError`` if this PySpark is older than a use needs."""
+    if not is_at_least(needed):
+        raise too_old("pyspark", needed, use)
+
+
+def is_at_least(release: str) -> bool:
+    """Whether this PySpark is of a release such as ``4.0``, or a later one."""
     import pyspark  # noqa: PLC0415  # Spark is slow to import
 
-    release, least = (
-        [int(number) for number in text.split(".")[:2]] for text in (pyspark.__version__, needed)
+    have, least = (
+        [int(number) for number in text.split(".")[:2]] for text in (pyspark.__version__, release)
     )
-    if release < least:
-        raise too_old("pyspark", needed, use)
+    return have >= least
 
 
 def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
@@ -121,8 +126,9 @@ def _session(settings: dict[str, Any]) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
 
     spark = SparkSession.builder.config(map=settings).getOrCreate()
-    # This logger prints every error of a query as JSON, before the error itself is raised.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # These loggers print every error of a query as JSON, before the error itself is raised.
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return spark
 
 

@@ -22,17 +22,19 @@ from state_processor import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from state_processor import KeyedStateTransformation
 
 STATES = Sample("states-2.2.1-rocksdb-native")
 RELEASE = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
 
-@pytest.fixture
-def counted(spark: SparkSession, tmp_path: Path) -> Savepoint:
-    """A new savepoint: ``a`` twice and ``b`` once."""
+def counter() -> KeyedProcessFunction:
+    """A function of a local class, which goes to tasks by value."""
 
     class Count(KeyedProcessFunction):
         """Counts the rows of each key."""
@@ -40,11 +42,24 @@ def counted(spark: SparkSession, tmp_path: Path) -> Savepoint:
         def open(self, runtime_context: Any) -> None:
             self.count = runtime_context.get_state(ValueStateDescriptor("n", Types.LONG()))
 
-        def process_element(self, value: Any, context: Any) -> None:
-            self.count.update((self.count.value() or 0) + 1)
+        def process_element(self, value: Any, context: Any) -> Iterator[tuple[str, int]]:
+            count = (self.count.value() or 0) + 1
+            self.count.update(count)
+            yield value.word, count
 
-    words = spark.createDataFrame([("a",), ("b",), ("a",)], "word STRING")
-    keyed = OperatorTransformation.bootstrap_with(words).key_by("word").transform(Count())
+    return Count()
+
+
+def words(spark: SparkSession) -> KeyedStateTransformation:
+    """The word ``a`` twice and ``b`` once."""
+    rows = spark.createDataFrame([("a",), ("b",), ("a",)], "word STRING")
+    return OperatorTransformation.bootstrap_with(rows).key_by("word")
+
+
+@pytest.fixture
+def counted(spark: SparkSession, tmp_path: Path) -> Savepoint:
+    """A new savepoint: ``a`` twice and ``b`` once."""
+    keyed = words(spark).transform(counter())
     writer = Savepoint.create(spark, max_parallelism=16, parallelism=2)
     writer.with_operator("words", keyed).write(tmp_path / "counted")
     return Savepoint.load(spark, tmp_path / "counted", uids=["words"])
@@ -81,6 +96,18 @@ def test_state_is_made_and_changed(spark: SparkSession, counted: Any, tmp_path: 
     changed.rescale(parallelism=3, max_parallelism=32).write(tmp_path / "rescaled")
     rescaled = Savepoint.load(spark, tmp_path / "rescaled", uids=["words"])
     assert (rescaled.operator("words").record.parallelism, counts(rescaled)) == (3, counts(changed))
+
+
+def test_a_function_runs(spark: SparkSession) -> None:
+    run = words(spark).run(counter(), "word STRING, n BIGINT")
+    assert sorted(tuple(row) for row in run.output.collect()) == [("a", 1), ("a", 2), ("b", 1)]
+
+
+def test_all_names_are_imported_at_once() -> None:
+    names: dict[str, Any] = {}
+    exec("from state_processor import *", names)  # no function can have this import
+    assert names["OperatorTransformation"] is OperatorTransformation
+    assert ("MixedModeJob" in names) == (RELEASE >= (4, 0))
 
 
 def test_tables_in_sql_need_4_0(spark: SparkSession) -> None:

