@@ -28,7 +28,7 @@ from savepoint_formats.program.kernel import (
     walk_kryo,
 )
 from savepoint_formats.program.program import Storage
-from savepoint_formats.values.separation import EVERYWHERE, ends_of_hidden
+from savepoint_formats.values.separation import ends_of_hidden
 from savepoint_formats.values.state_entries import EntryReader
 from savepoint_formats.values.undecoded import hidden_advice
 
@@ -282,14 +282,12 @@ class _Decoding:
         """A value with other values behind undecodable bytes, if only one way to divide them fits."""
         view, kryo = reader.view, self.program.kryo
         view.position = 0
-        for distrusted in () if has_along else (reader.distrusted, EVERYWHERE):
-            ends = ends_of_hidden(layout, view, kryo, distrusted)
-            if ends is not None:
-                reader = EntryReader(view, kryo)
-                reader.distrusted, reader.ends = distrusted, ends
-                value = reader.read(layout)
-                reader.expect_end()
-                break
+        found = None if has_along else ends_of_hidden(layout, view, kryo, reader.distrusted)
+        if found is not None:
+            reader = EntryReader(view, kryo)
+            reader.distrusted, reader.ends = found
+            value = reader.read(layout)
+            reader.expect_end()
         hidden = reader.hides_elements or has_along, reader.hides
         if hidden > _HIDDEN[self.program.hides]:
             view.position = 0

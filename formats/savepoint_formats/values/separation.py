@@ -33,10 +33,16 @@ if TYPE_CHECKING:
 
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-_MOST_WORK = 1 << 18
-"""Limit of values read for one record; a large value counts as several."""
+_MOST_WORK = 1 << 16
+"""Limit of values read for one record; a large value counts as several.
 
-_WORK_SIZE = 64
+A record that reaches it takes about two seconds of a core, and its values stay bytes with the reason.
+"""
+
+_MOST_WORK_ON_ENTRIES = 1 << 18
+"""The limit for all entries of a state in a key group."""
+
+_WORK_SIZE = 32
 
 
 class _Hidden(NamedTuple):
@@ -60,17 +66,37 @@ class _GaveUpError(Exception):
     """The search takes too long."""
 
 
+class _Work:
+    """What is left of the work on a record, whose searches share it."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def spend(self, work: int) -> None:
+        """Raises ``_GaveUpError`` if nothing is left."""
+        self._left -= work
+        if self._left < 0:
+            raise _GaveUpError
+
+
 def ends_of_hidden(
     layout: Layout, view: DataInputView, kryo: KryoDialect | None, distrusted: Container[int]
-) -> HiddenEnds | None:
+) -> tuple[Container[int], HiddenEnds] | None:
     """The end of each undecodable value in the record that fills a view; None if that is not certain.
 
-    ``distrusted`` are the places of objects whose description does not fit the bytes behind them.
+    ``distrusted`` are the places of objects whose description does not fit the bytes behind them. If
+    that gives no answer, no description is trusted. The answer has the places, too.
     """
-    way = _Separation(view, kryo, distrusted).only_way(layout)
-    if way is None:
-        return None
-    ends, base, left = HiddenEnds(), view.base, list(way)
+    work = _Work(_MOST_WORK)
+    for places in (distrusted, EVERYWHERE):
+        way = _Separation(view, kryo, places, work).only_way(layout)
+        if way is not None:
+            return places, _ends_of(way, view.base)
+    return None
+
+
+def _ends_of(way: _Way, base: int) -> HiddenEnds:
+    ends, left = HiddenEnds(), list(way)
     while left:
         match left.pop():
             case _Hidden(start, end):
@@ -94,8 +120,9 @@ def starts_of_entries(
     ``may_begin`` tells whether an entry may begin at a position where its layout allows it.
     """
     entries = Times(entry, count)
+    work = _Work(_MOST_WORK_ON_ENTRIES)
     for distrusted in (frozenset[int](), EVERYWHERE):
-        separation = _Separation(view, kryo, distrusted, (entries, may_begin))
+        separation = _Separation(view, kryo, distrusted, work, (entries, may_begin))
         way = separation.only_way(entries)
         if way and isinstance(way[0], _Elements):
             return way[0].borders[:-1]
@@ -114,13 +141,14 @@ class _Separation:
         view: DataInputView,
         kryo: KryoDialect | None,
         distrusted: Container[int],
+        work: _Work,
         entries: tuple[Times, Callable[[int], bool]] | None = None,
     ) -> None:
         self._entries = entries
         self._record = view
         self._kryo = kryo
         self._distrusted = distrusted
-        self._left = _MOST_WORK
+        self._work = work
         self._lost_at = 0
 
     def only_way(self, layout: Layout) -> _Way | None:
@@ -283,9 +311,7 @@ class _Separation:
         reader.read(layout)
         self._lost_at = reader.lost_at - self._record.base
         read = self._lost_at - start if reader.is_lost else reader.view.position
-        self._left -= 1 + read // _WORK_SIZE
-        if self._left < 0:
-            raise _GaveUpError
+        self._work.spend(1 + read // _WORK_SIZE)
         if reader.is_damaged:
             raise self._view(start, end).error(reader.reason)
         return None if reader.is_lost else start + reader.view.position, not reader.hides

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,6 +144,31 @@ def test_elements_with_a_comma_between_them_have_no_count() -> None:
     ]
     with pytest.raises(UndecodableError, match="the elements behind it"):
         read(Delimited(number), b"\x7fone,\x7ftwo")
+
+
+HOSTILE: dict[str, tuple[Layout, bytes]] = {
+    "lists at each place": (
+        Struct(("a", "b", "c"), (OPAQUE, Repeated(BYTE), MARK)),
+        b"\0\0\0\x38" * 7500,
+    ),
+    "lists of lists": (
+        Struct(
+            ("a", "b"), (OPAQUE, Repeated(Repeated(Struct(("c", "d"), (Nullable(OPAQUE), BYTE)))))
+        ),
+        b"\0\0\0\2\0\0\0\1" * 3700,
+    ),
+}
+"""Records of 30 KB that fit in no way, though each place looks as if they could."""
+
+
+@pytest.mark.parametrize("record", HOSTILE)
+def test_the_search_in_a_record_ends_in_seconds(record: str, slow: None) -> None:
+    """Two searches took 42 seconds of a core for one record."""
+    layout, data = HOSTILE[record]
+    begun = time.process_time()
+    with pytest.raises(UndecodableError, match="can't be told apart"):
+        read(layout, data)
+    assert time.process_time() - begun < 25
 
 
 def test_flags_that_flink_does_not_write_are_none() -> None:
