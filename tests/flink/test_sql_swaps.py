@@ -15,9 +15,13 @@ import pytest
 from support.query_jobs import Jobs, net, without_zeros
 from support.swapped_queries import GROUPS, statements, write_tables
 
+from savepoint_formats.layout import BinaryRow, nodes_of
+from savepoint_formats.plans.node_rows import NodeRows
 from state_processor import MigrationError, Savepoint
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.flink
@@ -30,6 +34,7 @@ REFUSED = {"multi_join": "state 'multi-join-input-1'"}
 class Outcome:
     """What the jobs of a release emitted: by group and part of the input, and after migrations."""
 
+    plans: dict[str, Path]
     jobs: dict[Any, dict[str, Any]]
     migrated: dict[str, dict[str, Any]]
     refused: dict[str, str]
@@ -82,7 +87,8 @@ def outcome(
             writer = savepoint.sql_migrate(new, allow_loss=True)
         writer.write(target)
         again[name] = jobs.job(_job(name, True), "half", "end", str(target))
-    return Outcome(answers, jobs.run(again), refused)
+    plans = {name: jobs.plan(_job(name, False)) for name in groups}
+    return Outcome(plans, answers, jobs.run(again), refused)
 
 
 def _job(group: str, is_swapped: bool) -> str:
@@ -109,3 +115,21 @@ def test_swapped_columns_keep_their_values_or_are_refused(
 def test_nothing_else_is_refused(outcome: Outcome) -> None:
     with_refused = {name for name, group in GROUPS.items() if group.queries.keys() & REFUSED}
     assert outcome.refused.keys() == with_refused & outcome.migrated.keys()
+
+
+def test_every_row_in_keyed_state_has_the_names_of_the_query(outcome: Outcome) -> None:
+    unnamed = set()
+    for group, plan in outcome.plans.items():
+        savepoint = Savepoint.open(outcome.jobs[group, "old"]["savepoint"], plan=plan)
+        for operator in savepoint.operators():
+            states = operator.catalog.states
+            assert isinstance(operator.names, NodeRows) or not states, operator.name
+            for state in states:
+                assert isinstance(operator.names, NodeRows)
+                rows = [*nodes_of((state.stored, *filter(None, [state.key])), BinaryRow)]
+                has_names = all(row.names[:1] != ("f0",) for row in rows)
+                if rows and not (has_names and any(operator.names.remarks(state.name))):
+                    unnamed.add((operator.names.node.kind, state.name))
+    names = {name for _, name in unnamed if not name.startswith(("_timer_state", "agg"))}
+    # Their rows have another form in each backend.
+    assert names <= {"multi-join-input-1", "multi-join-input-2"}

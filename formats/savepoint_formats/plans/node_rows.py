@@ -23,7 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.layout import BinaryRow, Layout, MapOf, Struct, nodes_of, rebuilt
 from savepoint_formats.plans.aggregate_calls import AggregateCalls
-from savepoint_formats.plans.node_states import KINDS, NO_KIND, accumulators, order_of_over
+from savepoint_formats.plans.node_states import (
+    KINDS,
+    MEANINGS,
+    NO_KIND,
+    accumulators,
+    order_of_over,
+)
 from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
@@ -124,6 +130,8 @@ class NodeRows:
         elif known is not None:
             is_aggregate = known.value is accumulators and calls.calls
             yield f"{known.meaning}: {calls}" if is_aggregate else known.meaning
+        elif state in MEANINGS:
+            yield MEANINGS[state]
         ttl = self.ttl(state)
         if ttl is not None and not ttl.startswith("0 "):
             yield f"values live {ttl}"

@@ -228,7 +228,7 @@ _PROCESS = {"internal-named-timers-map": StateRows("timers by their names", _unn
 
 @dataclass(frozen=True, slots=True)
 class NodeKind:
-    """The columns of the keys of a kind of node, and its states by their names."""
+    """The columns of the keys of a kind of node, and those of its states that have rows."""
 
     key: RowOf
     states: Mapping[str, StateRows]
@@ -299,3 +299,24 @@ KINDS_WITH_STATE = frozenset(KINDS) - {
 """Kinds of nodes with keyed state of their own in every job."""
 
 NO_KIND = NodeKind(_columns(), {})
+
+MEANINGS = {
+    "already-emitted-state-boolean": "whether the first row was emitted",
+    "cleanupTsState": "when the state of the key is removed",
+    "counterState": "number of rows",
+    "idState": "number of the next row",
+    "IntervalJoinLeftTimerState": "time of the next timer of the left input",
+    "IntervalJoinRightTimerState": "time of the next timer of the right input",
+    "lastTriggeringTsState": "time of the last rows that were emitted",
+    "next-index": "number of the next row",
+    "nfaStateName": "partial matches",
+    "processedCountState": "number of rows",
+    "rankEnd": "the last rank",
+    "session-window-mapping": "sessions and the windows that their state is under",
+    "session-window-tvf-counter": "number of rows of the session",
+    "sharedBuffer-entries-with-lockable-edges": "partial matches, event by event",
+    "sharedBuffer-events-count": "number of events by time",
+    "smallestTSState": "time of the first row",
+    "timer": "time of the next timer",
+}
+"""What states without rows are for."""

@@ -83,6 +83,32 @@ def test_uids_of_both_forms() -> None:
     assert "Sink Committer: 9_sink" in plan(node(9, "sink")).nodes[9].uids()
 
 
+@pytest.mark.parametrize(
+    ("kind", "transformation"),
+    [
+        ("process-table-function", "process"),
+        ("delta-join", "delta-join"),
+        ("multi-join", "multi-join"),
+        ("temporal-sort", "temporal-sort"),
+        ("vector-search-table-function", "vector-search-table-function"),
+        ("ml-predict-table-function", "ml-predict-table-function"),
+        ("lookup-join", "partitioner"),
+        ("sink", "watermark-timestamp-assigner"),
+    ],
+)
+def test_uids_of_operators_of_flink_2(kind: str, transformation: str) -> None:
+    assert f"7_{transformation}" in plan(node(7, kind)).nodes[7].uids()
+
+
+def test_a_process_table_function_has_the_uid_that_the_query_gives_it() -> None:
+    nodes = [node(7, "process-table-function", uid="scores"), node(8, "process-table-function")]
+    old, new = plan(*nodes), plan(node(9, "process-table-function", uid="points"))
+    assert old.nodes[7].uids() == ("scores",)
+    assert old.nodes[7].uid("2.2", "process") == "scores"
+    assert new.nodes[9].uid_like(old.nodes[7], "scores") == "points"
+    assert old.nodes[8].uid("2.2", "process") == "8_process"
+
+
 def test_the_form_of_uids_is_an_option() -> None:
     configuration = {"table.exec.uid.format": "q1-<type>-<id>-<transformation>"}
     (uid,) = plan(node(7, "deduplicate", configuration=configuration)).nodes[7].uids()
