@@ -58,12 +58,15 @@ class NodeRows:
 
     def has_rows_of(self, other: NodeRows) -> bool:
         """Whether all states have the rows of those of another node that computes the same."""
-        types = [[column.type for row in it.inputs for column in row or ()] for it in (self, other)]
-        both = [
-            (it.read, it.call_origins, it.calls.accumulators(), it.node.states)
+        facts = [
+            (
+                [column.type for row in it.inputs for column in row or ()],
+                [column.origin for column in it.key() or ()],
+                *(it.read, it.call_origins, it.calls.accumulators(), it.node.states),
+            )
             for it in (self, other)
         ]
-        return types[0] == types[1] and both[0] == both[1]
+        return facts[0] == facts[1]
 
     @property
     def calls(self) -> AggregateCalls:

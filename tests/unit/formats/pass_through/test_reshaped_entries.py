@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from savepoint_formats.plans.node_rows import NodeRows
+
 AGGREGATE = "stream-exec-group-aggregate_1/group-aggregate-simple"
 JOIN = "stream-exec-join_1/join-inner-join-with-duplicate-key"
 SUM = {
@@ -157,6 +159,30 @@ def test_rows_that_are_not_described_are_refused(corpus: Path) -> None:
         carried_state(rows[0], rows[2], long(), (info,))
     count = StateMetaInfo.of_keys("count", KeyedStateType.VALUE, long(), long())
     assert carried_state(rows[0], rows[2], long(), (count,)).is_same
+
+
+@pytest.mark.parametrize("kind", ["join", "deduplicate"])
+def test_columns_of_keys_in_another_order_move_the_keys(kind: str) -> None:
+    def rows(order: list[int]) -> NodeRows:
+        keys = {"leftKeys": order, "rightKeys": order, "filterNulls": [True, True]}
+        node = {"id": 3, "type": f"stream-exec-{kind}_1", "joinSpec": keys, "uniqueKeys": order}
+        tables = [
+            {
+                "id": number,
+                "type": "stream-exec-table-source-scan_1",
+                "outputType": "ROW<`a` INT, `b` INT>",
+                "scanTableSource": {"table": {"identifier": f"t{number}"}},
+            }
+            for number in (1, 2)
+        ]
+        edges = [{"source": it["id"], "target": 3} for it in tables]
+        text = json.dumps({"flinkVersion": "2.2", "nodes": [*tables, node], "edges": edges})
+        plan = CompiledPlan.parse(text, "plan")
+        return Lineage(plan).node_rows(plan.nodes[3])
+
+    key = row_data([INT, INT])
+    assert carried_state(rows([0, 1]), rows([0, 1]), key, ()).is_same
+    assert carried_state(rows([0, 1]), rows([1, 0]), key, ()).moves_keys
 
 
 def test_a_savepoint_needs_the_plan_of_its_job(corpus: Path) -> None:
