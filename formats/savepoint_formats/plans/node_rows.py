@@ -61,12 +61,20 @@ class NodeRows:
         facts = [
             (
                 [column.type for row in it.inputs for column in row or ()],
-                [column.origin for column in it.key() or ()],
+                [[column.origin for column in row or ()] for row in it._rows()],
                 *(it.read, it.call_origins, it.calls.accumulators(), it.node.states),
             )
             for it in (self, other)
         ]
         return facts[0] == facts[1]
+
+    def _rows(self) -> Iterator[Row | None]:
+        """The rows of its keys and of all its states, except for accumulators."""
+        yield self.key()
+        for known in self.kind.states.values():
+            for row_of in (known.value, known.map_key):
+                if row_of is not None and row_of is not accumulators:
+                    yield row_of(self, 0)
 
     @property
     def calls(self) -> AggregateCalls:

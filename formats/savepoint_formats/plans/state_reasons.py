@@ -109,6 +109,13 @@ def _of_other_table(before: Stateful, after: Stateful) -> Iterator[str]:
         yield "the columns of its primary key are computed in another way"
     elif any(old_spec.get(name) != new_spec.get(name) for name in _OF_KEPT_ROWS):
         yield "it keeps rows in another way"
+    elif after.keeps_rows and _upsert_key(before) != _upsert_key(after):
+        yield "it finds rows to take back by other columns"
+
+
+def _upsert_key(operator: Stateful) -> list[Hashable]:
+    given = operator.node.spec.get("inputUpsertKey") or ()
+    return [origin_of(number, operator.inputs) for number in given]
 
 
 def _unfillable(before: Stateful, after: Stateful) -> Iterator[str]:
