@@ -128,6 +128,7 @@ def rename_field(
     metavar="SQL",
     help="The field's value, an expression over the columns of the state's table; null by default.",
 )
+@click.option("--before", metavar="COLUMN", help="The place of a new column in a row of a query.")
 @_changes_values
 def add_field(
     writer: SavepointWriter,
@@ -136,12 +137,14 @@ def add_field(
     field: str,
     field_type: str,
     value: str | None,
+    before: str | None,
     **read: Any,
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with a new FIELD in the values of a STATE.
 
     TYPE is the type of a POJO's field, such as LONG, STRING or "LIST<INT>". In a SQL row, call the
-    new field f<n>, and give it a SQL type, such as BIGINT. A Java primitive needs a --value.
+    new field f<n>, or as you like with --plan, and give it a SQL type, such as BIGINT. A Java
+    primitive needs a --value.
 
     \b
     savepoint add-field s3://jobs/old stateful customer vip BOOLEAN s3://jobs/new --value "age > 9"
@@ -151,7 +154,7 @@ def add_field(
         from pyspark.sql import functions  # noqa: PLC0415  # Spark is slow to import
 
         column = functions.expr(value)
-    return writer.add_field(operator, state, field, field_type, column, **read)
+    return writer.add_field(operator, state, field, field_type, column, before=before, **read)
 
 
 @_state_command

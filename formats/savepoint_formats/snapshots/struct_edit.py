@@ -3,11 +3,12 @@
 Fields of a POJO are sorted by name, as in Flink's type extraction. Fields of a row have only their
 positions as names: ``f0``, ``f1``... A path to a field has the names that the columns show, without
 steps for elements of collections and values of maps: ``address.zip``, ``f1.zip`` in a tuple,
-``left.zip`` in an ``Either``. A struct may be inside any of these, but not in the key of a map.
+``left.zip`` in an ``Either``. A struct may be inside any of these, but not in the key of a map. Only
+rows of SQL may be keys, if the values of their map have no rows: so a join keeps rows with their numbers.
 
 | edit   | POJO                                     | row of SQL                               |
 |--------|------------------------------------------|------------------------------------------|
-| add    | a field anywhere                         | a field at the end                       |
+| add    | a field anywhere                         | a field at the end, or at a place        |
 | drop   | any field                                | any field; those behind it move up       |
 | rename | a field, which may change the order      | —                                        |
 | widen  | the field's serializer                   | the field's type and serializer          |
@@ -21,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError
-from savepoint_formats.layout import MaskedStruct, Struct, Tagged
+from savepoint_formats.layout import BinaryRow, MaskedStruct, Pojo, Struct, Tagged, nodes_of
 from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
 from savepoint_formats.snapshots.fields import OptionalEntry, utf_bytes
@@ -30,8 +31,8 @@ from savepoint_formats.snapshots.nested import framed_snapshot, snapshot_bytes
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
-ELEMENT, MAP_VALUE = "[]", "{}"
-"""Steps into the elements of a list and the values of a map."""
+ELEMENT, MAP_KEY, MAP_VALUE = "[]", "{key}", "{}"
+"""Steps into the elements of a list, and the keys and the values of a map."""
 
 _STATE = "org.apache.flink.runtime.state."
 _POJO = f"{RUNTIME}PojoSerializerSnapshot"
@@ -74,6 +75,10 @@ _NAMED = frozenset(
         *(f"{prefix}Tuple2CaseClassSerializerSnapshot" for prefix in SCALA),
     }
 )
+
+
+_MAP = f"{BASE}MapSerializerSnapshot"
+_OF_KEYS = (0, (MAP_KEY,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class _Step:
 
 def _step(snapshot: TypeSerializerSnapshot, path: str) -> _Step | None:
     """The next step to the field; None at the struct that has it."""
-    way = _WAYS.get(snapshot.class_name)
+    way = _OF_KEYS if _has_rows_as_keys(snapshot) else _WAYS.get(snapshot.class_name)
     if way is not None:
         index, names = way
         return _nested(snapshot, index, names, path)
@@ -148,6 +153,13 @@ def _step(snapshot: TypeSerializerSnapshot, path: str) -> _Step | None:
             " POJOs and rows of SQL have"
         )
     return _field_of(snapshot, field, rest) if rest else None
+
+
+def _has_rows_as_keys(snapshot: TypeSerializerSnapshot) -> bool:
+    """Whether it is of maps from rows of SQL to numbers."""
+    if snapshot.class_name != _MAP or snapshot.nested[0].class_name != _ROW:
+        return False
+    return not any(nodes_of(snapshot.nested[1].stored_layout(), BinaryRow, Pojo))
 
 
 def _nested(
@@ -222,16 +234,19 @@ def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) ->
 
 
 def added_field(
-    snapshot: TypeSerializerSnapshot, path: str, added: TypeSerializerSnapshot
+    snapshot: TypeSerializerSnapshot,
+    path: str,
+    added: TypeSerializerSnapshot,
+    place: int | None = None,
 ) -> StructEdit:
-    """Adds a field; for a row of SQL, ``added`` is a row with only that field.
+    """Adds a field; for a row of SQL, ``added`` is a row with only that field, and ``place`` its number.
 
     Raises ``SchemaChangeError`` if there is a field of that name, and the errors of ``edited``.
     """
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:
-            return _longer_row(struct, name, added)
+            return _longer_row(struct, name, added, place)
         _expect_free(struct, name)
         key = utf_bytes(struct["pojo_class"], name)
         entry = OptionalEntry(name, key, snapshot_bytes(added))
@@ -247,6 +262,11 @@ def dropped_field(snapshot: TypeSerializerSnapshot, path: str) -> StructEdit:
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:
+            if _OF_KEYS[1][0] in _steps(snapshot, path):
+                raise SchemaChangeError(
+                    f"field {name!r} of rows that are the keys of a map: rows may become equal, and"
+                    " their numbers have to be added up, as sql-migrate does"
+                )
             index = _index(struct, name)
             left = [position for position in range(len(struct.nested)) if position != index]
             return _row_of(struct, left), tuple((f"f{n}", f"f{m}") for n, m in enumerate(left))
@@ -279,6 +299,15 @@ def retyped_field(
     return edited(snapshot, path, change)
 
 
+def _steps(snapshot: TypeSerializerSnapshot, path: str) -> tuple[str, ...]:
+    """The steps from a state's value to the struct that has the field."""
+    steps: list[str] = []
+    while (step := _step(snapshot, path)) is not None:
+        steps += step.names
+        snapshot, path = step.inside, step.rest
+    return tuple(steps)
+
+
 def is_row(snapshot: TypeSerializerSnapshot, path: str) -> bool:
     """Whether the struct that has the field is a row of SQL; raises the errors of ``edited``."""
     while (step := _step(snapshot, path)) is not None:
@@ -287,7 +316,7 @@ def is_row(snapshot: TypeSerializerSnapshot, path: str) -> bool:
 
 
 def _longer_row(
-    row: TypeSerializerSnapshot, name: str, added: TypeSerializerSnapshot
+    row: TypeSerializerSnapshot, name: str, added: TypeSerializerSnapshot, place: int | None
 ) -> tuple[TypeSerializerSnapshot, Origins]:
     count = len(row.nested)
     if name != f"f{count}":
@@ -297,11 +326,14 @@ def _longer_row(
         )
     if added.class_name != _ROW:
         raise SchemaChangeError(f"field {name!r} of a row of SQL needs a type of SQL: 'BIGINT'")
+    at = count if place is None else place
     made = row.with_fields(
-        types=(*row["types"], *added["types"]), nested=(*row.nested, *added.nested)
+        types=(*row["types"][:at], *added["types"], *row["types"][at:]),
+        nested=(*row.nested[:at], *added.nested, *row.nested[at:]),
     )
-    old = tuple((f"f{n}", f"f{n}") for n in range(count))
-    return made, (*old, (name, None))
+    before = [f"f{n}" for n in range(count)]
+    old: list[str | None] = [*before[:at], None, *before[at:]]
+    return made, tuple((f"f{n}", origin) for n, origin in enumerate(old))
 
 
 def _row_of(row: TypeSerializerSnapshot, indexes: list[int]) -> TypeSerializerSnapshot:

@@ -27,7 +27,7 @@ from savepoint_formats.layout import (
     nodes_of,
     without_ttl,
 )
-from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
+from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_KEY, MAP_VALUE
 from savepoint_formats.tables.tables import KEY
 from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
@@ -108,6 +108,11 @@ def _at(
             return F.transform_values(
                 column, lambda _key, item: _at(item, have, value, tuple(rest), change)
             )
+        case (step, *rest), MapType() if step == MAP_KEY:
+            have, key = type_at(shown, (step,)), wanted.keyType
+            return F.transform_keys(
+                column, lambda item, _value: _at(item, have, key, tuple(rest), change)
+            )
         case (step, *rest), StructType():
             have = type_at(shown, (step,))
             fields = [
@@ -136,7 +141,7 @@ def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
             case ArrayType():
                 whole = whole.elementType
             case MapType():
-                whole = whole.valueType
+                whole = whole.keyType if step == MAP_KEY else whole.valueType
             case StructType():
                 whole = whole[step].dataType
         steps = tuple(rest)

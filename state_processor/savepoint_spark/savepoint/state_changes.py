@@ -136,7 +136,7 @@ class StateChanges:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
         values = self._values(uid, state, nanoseconds, undescribed_subclasses)
-        return values.edited(lambda snapshot: renamed_field(snapshot, old, new))
+        return values.edited(old, lambda snapshot, path: renamed_field(snapshot, path, new))
 
     def add_field(
         self,
@@ -146,6 +146,7 @@ class StateChanges:
         field_type: TypeInformation | str,
         value: Column | Any = None,
         *,
+        before: str | None = None,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
@@ -154,11 +155,14 @@ class StateChanges:
         Args:
             uid: The operator's uid, or the hash of one.
             state: The state.
-            name: The field, as in ``rename_field``; for a row of SQL the next one, ``f<n>``.
+            name: The field, as in ``rename_field``; for a row of SQL the next one, ``f<n>``, or
+                any name if the savepoint is opened with the plan.
             field_type: The type of a POJO's field, or its name: ``"LONG"``; for a row the words of
                 SQL: ``"BIGINT"``.
             value: The field's value: a value of Python, or an expression over the columns of the
                 state's table; null by default, which a primitive field of Java can't be.
+            before: The column of the query that the new column of a row comes before; by default it is
+                the last one.
             nanoseconds: As for ``rename_field``; also the form in which the value sees and gives
                 times.
             undescribed_subclasses: As for ``rename_field``.
@@ -176,7 +180,7 @@ class StateChanges:
         values = self._values(
             uid, state, nanoseconds, undescribed_subclasses, has_expressions=value is not None
         )
-        return values.with_field(name, field_type, value)
+        return values.with_field(name, field_type, value, before)
 
     def drop_field(
         self,
@@ -195,7 +199,7 @@ class StateChanges:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
         values = self._values(uid, state, nanoseconds, undescribed_subclasses)
-        return values.edited(lambda snapshot: dropped_field(snapshot, name))
+        return values.edited(name, dropped_field)
 
     def widen_field(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,9 @@ from pyspark.sql import functions as F
 
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
-from savepoint_formats.errors import ColumnTypeError, SchemaChangeError, within
+from savepoint_formats.errors import ColumnTypeError, FieldNotFoundError, SchemaChangeError, within
+from savepoint_formats.printable import alternatives
+from savepoint_formats.snapshots.named_rows import Edit, edited_by_names, shown_names
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.struct_edit import (
@@ -25,6 +26,8 @@ from savepoint_spark.changing.struct_columns import type_at
 from savepoint_spark.columns import fits, spark_type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
@@ -35,8 +38,6 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.changed_table import ChangedTable
     from savepoint_spark.savepoint.writer import SavepointWriter
-
-Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
 
 
 @dataclass(frozen=True)
@@ -60,30 +61,42 @@ class ValueChanges:
         return self._changed(lambda table, state: table.with_values(state, new, condition))
 
     def with_field(
-        self, name: str, field_type: TypeInformation | str, value: Column | Any
+        self,
+        name: str,
+        field_type: TypeInformation | str,
+        value: Column | Any,
+        before: str | None,
     ) -> SavepointWriter:
         """See ``StateChanges.add_field``."""
+        place: list[int] = []
 
-        def edit(values: TypeSerializerSnapshot) -> StructEdit:
-            serializer = _serializer(values, name, field_type)
-            is_sql = is_row(values, name)
+        def edit(values: TypeSerializerSnapshot, path: str) -> StructEdit:
+            serializer = _serializer(values, path, field_type)
+            is_sql = is_row(values, path)
             if value is None and is_sql and not parse_logical_type(str(field_type)).is_nullable:
                 raise SchemaChangeError(
                     f"field {name!r} of {field_type} cannot be null: give a value"
                 )
-            return added_field(values, name, serializer)
+            return added_field(values, path, serializer, *place)
 
-        if value is None:
-            return self.edited(edit)
+        def placed(values: TypeSerializerSnapshot, path: str) -> None:
+            names = shown_names(values, path)
+            if before is not None and before not in names:
+                raise FieldNotFoundError(
+                    f"no field {before!r} has a place in a row of the query; {alternatives(before, names)}"
+                )
+            place[:] = [] if before is None else [names.index(before)]
+
         column = value if isinstance(value, Column) else F.lit(value)
-        return self.edited(edit, {name.rpartition(".")[2]: column})
+        new = {} if value is None else {name.rpartition(".")[2]: column}
+        return self.edited(name, edit, new, placed)
 
     def with_widened_field(self, name: str, field_type: TypeInformation | str) -> SavepointWriter:
         """See ``StateChanges.widen_field``."""
 
-        def edit(values: TypeSerializerSnapshot) -> StructEdit:
-            widened = retyped_field(values, name, _serializer(values, name, field_type))
-            last = name.rpartition(".")[2]
+        def edit(values: TypeSerializerSnapshot, path: str) -> StructEdit:
+            widened = retyped_field(values, path, _serializer(values, path, field_type))
+            last = path.rpartition(".")[2]
             before = _field_type(replace(widened, snapshot=values), last)
             after = _field_type(widened, last)
             if not fits(before, after):
@@ -93,14 +106,26 @@ class ValueChanges:
                 )
             return widened
 
-        return self.edited(edit)
+        return self.edited(name, edit)
 
-    def edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> SavepointWriter:
-        """The writer with other fields of the values; ``new`` has the values of new ones."""
+    def edited(
+        self,
+        path: str,
+        edit: Edit,
+        new: Mapping[str, Column] | None = None,
+        check: Callable[[TypeSerializerSnapshot, str], None] | None = None,
+    ) -> SavepointWriter:
+        """The writer with other fields of the values; ``new`` has the values of new ones.
+
+        ``check`` looks at the place of a new field.
+        """
 
         def change(table: ChangedTable, state: State) -> ChangedTable:
             with within(f"state {self.name!r}", f"operator {table.operator.name}"):
-                edited = edit(table.snapshot(state))
+                values = table.snapshot(state)
+                if check is not None:
+                    check(values, path)
+                edited = edited_by_names(values, path, edit, adds=check is not None)
             for name, column in (new or {}).items():
                 _expect_fitting(table.data(), column, _field_type(edited, name), name)
             return table.with_fields(state, edited, new or {})
