@@ -32,7 +32,7 @@
             └── NullValueError
 
     SavepointWarning
-    └── UnreadTableWarning, UnknownUidWarning, NewestSnapshotWarning
+    └── UnreadTableWarning, UnreadStateWarning, UnknownUidWarning, NewestSnapshotWarning
 
 A call that is wrong for every savepoint raises ``ValueError`` or ``TypeError``.
 """
@@ -106,6 +106,10 @@ class SavepointWarning(UserWarning):
 
 class UnreadTableWarning(SavepointWarning):
     """A table is skipped because its files are missing or damaged."""
+
+
+class UnreadStateWarning(SavepointWarning):
+    """The state of a connector has an unknown version, so that an answer is not whole."""
 
 
 class UnknownUidWarning(SavepointWarning):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from state_processor import SourceEntry
+
 LINES = 5000
 
 
@@ -35,13 +37,34 @@ def run(jobs: JavaJobs, savepoints: Sequence[str]) -> list[dict[str, object]]:
     )
 
 
+def entries_of(savepoint: Savepoint, operator: str) -> list[SourceEntry]:
+    return [entry for entry in savepoint.sources().entries if entry.operator == operator]
+
+
+def check_other_sources(savepoint: Savepoint) -> None:
+    """Ranges of numbers, and a source that reads files before others."""
+    (numbers,) = entries_of(savepoint, "numbers")
+    assert (numbers.connector, numbers.kind, numbers.content) == (
+        "numbers",
+        "range",
+        "last=1000000",
+    )
+    assert 1 < json.loads(numbers.position)["next"] < 100_000
+    reader, enumerator, waiting = entries_of(savepoint, "hybrid")
+    assert {entry.connector for entry in (reader, enumerator, waiting)} == {"hybrid"}
+    assert reader.content.startswith("source=0, connector=file, path=")
+    assert json.loads(reader.position)["records"] > 0
+    assert (enumerator.kind, enumerator.content) == ("enumerator", "source=0")
+    assert (waiting.kind, waiting.state) == ("file", "waiting")
+
+
 def test_a_file_is_read_on_from_another_line(jobs: JavaJobs) -> None:
     (taken,) = run(jobs, [""])
     lines = taken["lines"]
     assert isinstance(lines, list)
     path = str(taken["savepoint"]).removeprefix("file:")
-    savepoint = Savepoint.open(path, uids=["lines"])
-    reader, waiting = savepoint.sources().entries
+    savepoint = Savepoint.open(path, uids=["lines", "numbers", "hybrid"])
+    reader, waiting = entries_of(savepoint, "lines")
     assert {entry.connector for entry in (reader, waiting)} == {"file"}
     assert (reader.subtask, reader.state) == (0, "reading")
     assert (waiting.subtask, waiting.state, waiting.position) == (None, "waiting", "")
@@ -53,6 +76,8 @@ def test_a_file_is_read_on_from_another_line(jobs: JavaJobs) -> None:
     data = bytes.fromhex(reader.bytes)
     split = FileSplit.of(Versioned(1, data), reader.split)
     assert split.to_versioned().data == data
+
+    check_other_sources(savepoint)
 
     target = jobs.folder / "moved"
     position = json.dumps({"offset": -1, "records": 4000})

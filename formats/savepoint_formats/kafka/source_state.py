@@ -168,6 +168,9 @@ class AssignmentStatus(IntEnum):
     UNASSIGNED = 1
 
 
+_STATUS = enum_of(AssignmentStatus, "an assignment status")
+
+
 @dataclass(frozen=True, slots=True)
 class KafkaPartition(FormRecord):
     """A partition that the coordinator knows."""
@@ -179,9 +182,8 @@ class KafkaPartition(FormRecord):
     @classmethod
     def fields(cls, form: bool) -> dict[str, Codec]:
         """``form`` is whether the status is stored."""
-        status = enum_of(AssignmentStatus, "an assignment status")
         assigned = constant(AssignmentStatus.ASSIGNED)
-        return {"topic": _TOPIC, "partition": _PARTITION, "status": status if form else assigned}
+        return {"topic": _TOPIC, "partition": _PARTITION, "status": _STATUS if form else assigned}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,8 @@ class KafkaEnumerator:
     | 0       | i32 version of splits, i32 n readers: i32 reader, i32 m splits: i32 size, the split |
     | 1       | i32 n partitions, all assigned: utf topic, i32 partition                            |
     | 2       | i32 n partitions: utf topic, i32 partition, i32 status; bool is_discovered          |
+    | 3       | i32 n splits, i32 version of splits: i32 size, the split, i32 status; bool          |
+    |         | is_discovered                                                                       |
 
     ``is_discovered``: the coordinator has looked for partitions at least once.
     """
@@ -218,6 +222,9 @@ class KafkaEnumerator:
             case 2:
                 partitions = _partitions(inner, has_status=True)
                 is_discovered = inner.read_strict_bool()
+            case 3:
+                partitions = tuple(_with_offsets(inner))
+                is_discovered = inner.read_strict_bool()
             case _:
                 message = f"an enumerator of version {versioned.version}"
                 raise inner.error(message, UnsupportedVersionError)
@@ -238,6 +245,14 @@ def _assigned(view: DataInputView) -> Iterator[KafkaPartition]:
             versioned = Versioned(version, view.read_bytes(view.read_count()))
             split = KafkaSplit.of_versioned(versioned, view.path)
             yield KafkaPartition(split.topic, split.partition, AssignmentStatus.ASSIGNED)
+
+
+def _with_offsets(view: DataInputView) -> Iterator[KafkaPartition]:
+    count, version = view.read_count(8), view.read_int()
+    for _ in range(count):
+        versioned = Versioned(version, view.read_bytes(view.read_count()))
+        split = KafkaSplit.of_versioned(versioned, view.path)
+        yield KafkaPartition(split.topic, split.partition, _STATUS.read(view))
 
 
 def _offset(offset: object, topic: str) -> int:

@@ -54,7 +54,7 @@ from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 
 _NEWEST = 2
@@ -236,17 +236,26 @@ def _nullable(view: DataInputView) -> str | None:
     return view.read_string_value() if view.read_strict_bool() else None
 
 
-def pending_splits(versioned: Versioned, path: str) -> Iterator[FileSplit]:
-    """Splits that no reader has; raises ``FormatError`` for another enumerator."""
-    view = DataInputView(versioned.data, path)
-    magic, version, splits, paths = _HEADER.unpack(view.read_bytes(_HEADER.size))
-    if versioned.version != _VERSION or magic != _MAGIC:
-        raise view.error("no enumerator of a file source", UnsupportedVersionError)
-    for _ in range(splits):
-        yield FileSplit.of(Versioned(version, _sized(view)), path)
-    for _ in range(paths):
-        _sized(view)
-    view.expect_end()
+@dataclass(frozen=True, slots=True)
+class FileEnumerator:
+    """The splits that no reader has, and the files that a source that watches a directory won't read again."""
+
+    splits: tuple[FileSplit, ...]
+    processed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` for another enumerator."""
+        view = DataInputView(versioned.data, path)
+        magic, version, splits, paths = _HEADER.unpack(view.read_bytes(_HEADER.size))
+        if versioned.version != _VERSION or magic != _MAGIC:
+            raise view.error("no enumerator of a file source", UnsupportedVersionError)
+        if min(splits, paths) < 0:
+            raise view.error(f"{splits} splits and {paths} paths")
+        waiting = tuple(FileSplit.of(Versioned(version, _sized(view)), path) for _ in range(splits))
+        processed = tuple(_sized(view).decode("utf-8", "replace") for _ in range(paths))
+        view.expect_end()
+        return cls(waiting, processed)
 
 
 def _sized(view: DataInputView) -> bytes:

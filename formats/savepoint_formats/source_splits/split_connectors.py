@@ -7,7 +7,7 @@ the first connector that reads all of its bytes.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import FormatError, RefusedError
@@ -26,10 +26,15 @@ from savepoint_formats.source_splits.cdc_splits import (
     read_cdc_split,
 )
 from savepoint_formats.source_splits.shard_splits import (
+    FileEnumerator,
     FileSplit,
     KinesisSplit,
     PulsarSplit,
-    pending_splits,
+)
+from savepoint_formats.source_splits.wrapped_splits import (
+    HybridEnumerator,
+    HybridSplit,
+    NumbersSplit,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +52,7 @@ class SplitFacts:
     Attributes:
         connector: Name of its connector.
         split: Its id, or the name of a table.
-        kind: ``partition``, ``shard``, ``file``, ``snapshot``, ``stream`` or ``table``.
+        kind: ``partition``, ``shard``, ``file``, ``range``, ``snapshot``, ``stream``, ``table``, … .
         position: Where its reader goes on, as JSON; empty where there is none.
         table: Its table or topic; empty where it has none or many.
         state: ``reading``, ``finished``, ``waiting``, … .
@@ -177,8 +182,11 @@ def _file_facts(split: FileSplit, state: str) -> SplitFacts:
 
 
 def _file_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
-    for split in pending_splits(versioned, path):
+    enumerator = FileEnumerator.of(versioned, path)
+    for split in enumerator.splits:
         yield _file_facts(split, "waiting")
+    for processed in enumerator.processed:
+        yield SplitFacts("file", processed, "file", state="processed")
 
 
 def _move_file(versioned: Versioned, position: Any, path: str) -> Versioned:
@@ -216,6 +224,55 @@ def _pulsar(versioned: Versioned, path: str) -> SplitFacts:
     return SplitFacts("pulsar", name, "partition", position, split.topic, facts=facts)
 
 
+def _numbers_facts(split: NumbersSplit, state: str) -> SplitFacts:
+    position = json.dumps({"next": split.first})
+    state = "finished" if split.first > split.last else state
+    return SplitFacts("numbers", split.split, "range", position, "", state, {"last": split.last})
+
+
+def _numbers_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
+    for split in NumbersSplit.all_of(versioned, path):
+        yield _numbers_facts(split, "waiting")
+
+
+def _move_numbers(versioned: Versioned, position: Any, path: str) -> Versioned:
+    split, values = NumbersSplit.of(versioned, path), _object(position, "next")
+    first = _long(values["next"])
+    if set(values) != {"next"} or not first <= split.last + 1:
+        raise RefusedError(f"{json.dumps(position)}: expected next, up to {split.last + 1}")
+    return replace(split, first=first).to_versioned()
+
+
+def _of_hybrid(facts: SplitFacts, source: int) -> SplitFacts:
+    inner: dict[str, str | int] = {"source": source, "connector": facts.connector}
+    return replace(facts, connector="hybrid", facts=inner | facts.facts)
+
+
+def _hybrid(versioned: Versioned, path: str) -> SplitFacts:
+    split = HybridSplit.of(versioned, path)
+    _, facts = connector_of(split.inner, path)
+    return replace(_of_hybrid(facts, split.source), split=split.split)
+
+
+def _hybrid_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
+    state = HybridEnumerator.of(versioned, path)
+    facts: dict[str, str | int] = {"source": state.source}
+    inner = enumerator_facts(state.inner, path, None)
+    if inner is None:
+        facts["reason"] = f"version {state.inner.version}, of an unknown enumerator"
+    yield SplitFacts("hybrid", "", "enumerator", state="", facts=facts)
+    yield from (_of_hybrid(one, state.source) for one in inner or ())
+
+
+def _move_hybrid(versioned: Versioned, position: Any, path: str) -> Versioned:
+    split = HybridSplit.of(versioned, path)
+    connector, _ = connector_of(split.inner, path)
+    if connector is None or connector.move is None:
+        name = UNKNOWN if connector is None else connector.name
+        raise RefusedError(f"positions of {name} can't be set")
+    return split.with_inner(connector.move(split.inner, position, path))
+
+
 CONNECTORS = (
     SourceConnector(
         KAFKA,
@@ -227,6 +284,13 @@ CONNECTORS = (
     SourceConnector("file", _file, _file_enumerator, _move_file),
     SourceConnector("kinesis", _kinesis, move=_move_kinesis),
     SourceConnector("pulsar", _pulsar),
+    SourceConnector(
+        "numbers",
+        lambda versioned, path: _numbers_facts(NumbersSplit.of(versioned, path), "reading"),
+        _numbers_enumerator,
+        _move_numbers,
+    ),
+    SourceConnector("hybrid", _hybrid, _hybrid_enumerator, _move_hybrid),
 )
 
 

@@ -6,6 +6,7 @@ characteristic state can be read as Kafka's connector writes them.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from savepoint_database.snapshot.byte_elements import (
     element_values,
 )
 from savepoint_database.types.record_table import record_table
-from savepoint_formats.errors import FormatError
+from savepoint_formats.errors import FormatError, UnreadStateWarning, UnsupportedVersionError
 from savepoint_formats.kafka.source_state import (
     LEGACY_STATE,
     NO_STOPPING_OFFSET,
@@ -209,11 +210,15 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
 
 def _partitions(operator: Operator) -> Iterator[KnownPartition]:
     state = operator.record.coordinator_state
-    if state is None or splits_of(operator) is None:
+    splits = splits_of(operator)
+    if state is None or splits is None:
         return
     try:
         enumerator = KafkaEnumerator.of(state.data, state.name)
-    except FormatError:
+    except FormatError as error:
+        if splits and isinstance(error, UnsupportedVersionError):
+            message = f"operator {operator.name}: its partitions are not listed: {error.message}"
+            warnings.warn(message, UnreadStateWarning, stacklevel=2)
         return
     for partition in enumerator.partitions:
         yield KnownPartition(

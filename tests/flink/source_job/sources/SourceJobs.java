@@ -11,7 +11,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.MapFunction;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.api.connector.source.lib.NumberSequenceSource;
 import org.apache.flink.configuration.Configuration;
+import org.apache.flink.connector.base.source.hybrid.HybridSource;
 import org.apache.flink.connector.file.src.FileSource;
 import org.apache.flink.connector.file.src.reader.TextLineInputFormat;
 import org.apache.flink.core.execution.SavepointFormatType;
@@ -74,6 +77,22 @@ public final class SourceJobs {
                 .uid("slow")
                 .sinkTo(new DiscardingSink<>())
                 .uid("end");
+        env.fromSource(new NumberSequenceSource(1, 1_000_000), WatermarkStrategy.noWatermarks(), "numbers")
+                .uid("numbers")
+                .map(new Wait<Long>())
+                .returns(Types.LONG)
+                .uid("after-numbers")
+                .sinkTo(new DiscardingSink<>())
+                .uid("end-of-numbers");
+        FileSource<String> first =
+                FileSource.forRecordStreamFormat(new TextLineInputFormat(), new Path(folder)).build();
+        env.fromSource(HybridSource.builder(first).addSource(source).build(), WatermarkStrategy.noWatermarks(), "hybrid", Types.STRING)
+                .uid("hybrid")
+                .map(new Wait<String>())
+                .returns(Types.STRING)
+                .uid("after-hybrid")
+                .sinkTo(new DiscardingSink<>())
+                .uid("end-of-hybrid");
         JobGraph graph = env.getStreamGraph().getJobGraph();
         JobID job = graph.getJobID();
         cluster.submit(graph);
@@ -89,6 +108,15 @@ public final class SourceJobs {
         String taken = cluster.savepoint(job, target, SavepointFormatType.CANONICAL);
         cluster.cancel(job);
         return taken;
+    }
+
+    /** Lets a savepoint come before the end of a source. */
+    static final class Wait<T> implements MapFunction<T, T> {
+        @Override
+        public T map(T value) throws Exception {
+            Thread.sleep(5);
+            return value;
+        }
     }
 
     /** Lets a savepoint come before the end of a file. */

@@ -10,9 +10,11 @@ import pytest
 from support.cdc_sources import begun, element, enumerator, position, snapshot, stream
 from support.kafka_states import CONSUMER, ENUMERATOR, SPLIT, bytes_savepoint, coordinator
 
+from savepoint_formats.errors import UnreadStateWarning
 from savepoint_formats.kafka.source_state import CoordinatorState, KafkaSplit
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.source_splits.cdc_splits import CdcForm
+from savepoint_formats.source_splits.wrapped_splits import HybridSplit, NumbersSplit
 from state_processor import RefusedError, Savepoint, StateNotFoundError
 
 if TYPE_CHECKING:
@@ -92,9 +94,10 @@ def test_all_entries_are_shown(job: Savepoint) -> None:
     assert "binlog-split" in job.sources()._repr_html_()
 
 
-def test_a_savepoint_without_sources_has_none(samples: Path) -> None:
+def test_a_savepoint_without_splits_has_the_files_that_are_read(samples: Path) -> None:
     savepoint = Savepoint.open(samples / "states-1.20.5-rocksdb-native")
-    assert [entry for entry in savepoint.sources().entries if entry.connector != "unknown"] == []
+    known = {(entry.connector, entry.kind, entry.state) for entry in savepoint.sources().entries}
+    assert known == {("file", "file", "processed")}
 
 
 def test_positions_are_set_and_all_else_stays(job: Savepoint, tmp_path: Path) -> None:
@@ -188,3 +191,67 @@ def test_the_consumer_of_before_goes_on_elsewhere_by_its_splits(tmp_path: Path) 
     }
     with pytest.raises(RefusedError, match="no stopping offsets: orders-0"):
         savepoint.change_sources({"orders-0": '{"offset": 7, "stopping_offset": 9}'})
+
+
+def test_all_partitions_of_a_newer_enumerator_of_kafka_are_listed(cases: Path) -> None:
+    savepoint = Savepoint.open(str(cases / "03-kafka-enumerator-3"))
+    known = savepoint.kafka().partitions
+    assert {(one.topic, one.partition) for one in known} == {("parts", n) for n in range(10)}
+    assert {one.status for one in known} == {"assigned"}
+    listed = [entry for entry in savepoint.sources().entries if entry.subtask is None]
+    assert {entry.split for entry in listed} == {f"parts-{n}" for n in range(10)}
+
+
+def test_an_enumerator_of_an_unknown_version_is_no_source_without_partitions(
+    tmp_path: Path,
+) -> None:
+    path = bytes_savepoint(
+        tmp_path / "job",
+        {"orders": {"SourceReaderState": [SPLIT]}},
+        {"orders": coordinator(Versioned(4, b"abc").to_bytes())},
+    )
+    with pytest.warns(
+        UnreadStateWarning, match="partitions are not listed: an enumerator of version 4"
+    ):
+        assert Savepoint.open(path, uids=["orders"]).kafka().partitions == ()
+
+
+def test_files_that_a_source_has_processed_are_listed(cases: Path) -> None:
+    savepoint = Savepoint.open(str(cases / "04-file-source-processed"))
+    entries = savepoint.sources().entries
+    assert {(entry.state, entry.split.rpartition("/")[2]) for entry in entries} == {
+        ("processed", "one.txt"),
+        ("processed", "two.txt"),
+    }
+
+
+NUMBERS = NumbersSplit("3", 10, 20).to_versioned()
+
+
+def test_ranges_of_numbers_and_sources_in_a_row_go_on_elsewhere(tmp_path: Path) -> None:
+    inner = KafkaSplit("orders", 3, 42).to_versioned()
+    hybrid = HybridSplit(1, "orders-3", inner)
+    path = bytes_savepoint(
+        tmp_path / "job",
+        {
+            "orders": {"SourceReaderState": [hybrid.with_inner(inner).to_bytes()]},
+            "other": {"SourceReaderState": [NUMBERS.to_bytes()]},
+        },
+        {},
+    )
+    savepoint = Savepoint.open(path, uids=["orders", "other"])
+    assert {entry.split: json.loads(entry.position) for entry in savepoint.sources().entries} == {
+        "orders-3": {"offset": 42},
+        "3": {"next": 10},
+    }
+    out = str(tmp_path / "moved")
+    positions = {"orders-3": json.dumps({"offset": 7}), "3": json.dumps({"next": 15})}
+    savepoint.change_sources(positions).write(out)
+    moved = Savepoint.open(out, uids=["orders", "other"]).sources().entries
+    assert {entry.split: json.loads(entry.position) for entry in moved} == {
+        "orders-3": {"offset": 7},
+        "3": {"next": 15},
+    }
+    assert {entry.content for entry in moved} == {"source=1, connector=kafka", "last=20"}
+    with pytest.raises(RefusedError, match="up to 21"):
+        savepoint.change_sources({"3": json.dumps({"next": 22})}).write(str(tmp_path / "x"))
