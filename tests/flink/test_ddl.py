@@ -18,6 +18,10 @@ from state_processor import Savepoint, schema_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import SparkSession
+
+    from state_processor import SavepointWriter
+
 FLINK = "2.3.0"
 SOURCES = Path(__file__).parent / "ddl_job"
 # Value, list and map state, of numbers, texts, times, enums and POJOs.
@@ -81,3 +85,36 @@ def test_flink_reads_the_same_rows_by_our_statement(tmp_path: Path) -> None:
                 nanoseconds = timedelta(microseconds=own["last_seen"]["nanos"] // 1000)
                 assert datetime.fromisoformat(seen) == own["last_seen"]["seconds"] + nanoseconds
             assert row == {column: as_flink_shows(column, own[column]) for column in row}
+
+
+RENAMED = {
+    "by_currency": "by-currency",
+    "customer": "cus.tomer",
+    "memos": "the memos",
+    "balance": "Balance-€",
+    "last_id": "select",
+    "changes": "chan`ges",
+    "last_kind": "last:kind's",
+    "last_day": "k",
+}
+
+
+def test_flink_reads_states_of_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    path = SAMPLES / "states-2.2.1-hashmap-canonical"
+    before = Savepoint.load(spark, path, uids=["stateful"])
+    writer: SavepointWriter = before.rename_state("stateful", "by_currency", "by-currency")
+    for old, new in list(RENAMED.items())[1:]:
+        writer = writer.rename_state("stateful", old, new)
+    renamed = str(tmp_path / "renamed")
+    writer.write(renamed)
+    statements = [
+        schema_text(Savepoint.open(str(one), uids=["stateful"]), "stateful.keyed_state", "ddl")
+        for one in (path, renamed)
+    ]
+    old_rows, new_rows = rows_of_flink(statements, tmp_path)
+    back = {new: old for old, new in RENAMED.items()} | {"k_2": "k"}
+    assert set(RENAMED.values()) <= set(new_rows[0])
+    by_key = {row["k"]: row for row in old_rows}
+    assert len(by_key) > 20
+    for row in new_rows:
+        assert {back.get(name, name): value for name, value in row.items()} == by_key[row["k_2"]]

@@ -7,7 +7,6 @@ aggregating state, state with a time to live, changelogs, or RocksDB's own files
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from savepoint_database.types.sql_names import unused
@@ -15,8 +14,10 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Pojo, Repeated
 from savepoint_formats.metadata import KeyGroupsHandle
+from savepoint_formats.printable import printable
 from savepoint_formats.state_files.state import StateKind, key_layout, value_parts
 from savepoint_formats.tables.tables import KEYED_STATE
+from savepoint_formats.values.arrow_types import arrow_type
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
@@ -55,24 +56,21 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
         )
     if key is None:
         raise StateTypeError(
-            f"keys are {type(stored).__name__}, expected a number or text, which the connector supports"
+            f"keys are {arrow_type(stored)}, expected a number or text, which the connector supports"
         )
     _check_handles(operator)
-    columns = [f"  `k` {key}"]
+    key_name = unused("k", [state.name for state in table.states])
+    columns = [f"  {_name(key_name)} {key}"]
     options: dict[str, str] = {}
     comments: list[str] = []
-    taken = ["k"]
     for state in table.states:
         reason = _reason_against(state)
         if reason:
-            comments.append(f"-- {state.name} is left out: {reason}")
+            comments.append(f"-- {printable(state.name)} is left out: {reason}")
             continue
-        name = unused(re.sub(r"\W", "_", state.name), taken)
-        taken.append(name)
-        columns.append(f"  `{name}` {_column_type(state)}")
-        options[f"fields.{name}.state-type"] = _KINDS[state.kind]
-        if name != state.name:
-            options[f"fields.{name}.state-name"] = state.name
+        # The connector looks up the state's type by the name of the column.
+        columns.append(f"  {_name(state.name)} {_column_type(state)}")
+        options[f"fields.{state.name}.state-type"] = _KINDS[state.kind]
     named = {"operator.uid": operator.uid} if operator.uid else {"operator.uid.hash": operator.id}
     general = {
         "connector": "savepoint",
@@ -83,9 +81,13 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
     listed = ",\n".join(
         f"  {_text(name)} = {_text(value)}" for name, value in (general | options).items()
     )
-    columns.append("  PRIMARY KEY (`k`) NOT ENFORCED")
+    columns.append(f"  PRIMARY KEY ({_name(key_name)}) NOT ENFORCED")
     lines = [*comments, "CREATE TABLE state_table (", ",\n".join(columns), ") WITH (", listed, ");"]
     return "\n".join(lines)
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _text(text: str) -> str:
@@ -109,8 +111,8 @@ def _reason_against(state: State) -> str:
     if state.has_ttl:
         return "its values have a time to live"
     parts = value_parts(state.kind, state.stored)
-    unnamed = [type(part).__name__ for part in parts if _sql_type(part) is None]
-    return f"the connector has no type for {unnamed[0]}" if unnamed else ""
+    unnamed = [str(arrow_type(part)) for part in parts if _sql_type(part) is None]
+    return f"the connector has no type for {printable(unnamed[0])}" if unnamed else ""
 
 
 def _column_type(state: State) -> str:
@@ -132,7 +134,7 @@ def _sql_type(layout: Layout) -> str | None:
         case Pojo():
             types = [_field_type(field) for field in layout.fields]
             fields = zip(layout.names, types, strict=True)
-            named = ", ".join(f"`{name}` {type_}" for name, type_ in fields)
+            named = ", ".join(f"{_name(name)} {type_}" for name, type_ in fields)
             return None if None in types else f"ROW<{named}>"
         case _ if isinstance(layout, _SHOWN_AS_TEXT):
             return "STRING"
