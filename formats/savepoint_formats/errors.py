@@ -32,7 +32,8 @@
             └── NullValueError
 
     SavepointWarning
-    └── UnreadTableWarning, UnreadStateWarning, UnknownUidWarning, NewestSnapshotWarning
+    └── UnreadTableWarning, UnreadStateWarning, UnknownUidWarning, NewestSnapshotWarning,
+        HiddenCommitWarning
 
 A call that is wrong for every savepoint raises ``ValueError`` or ``TypeError``.
 """
@@ -109,11 +110,15 @@ class UnreadTableWarning(SavepointWarning):
 
 
 class UnreadStateWarning(SavepointWarning):
-    """The state of a connector has an unknown version, so that an answer is not whole."""
+    """A state is left out of an answer because its version, name or type is not known."""
 
 
 class UnknownUidWarning(SavepointWarning):
     """No operator of the savepoint has a given uid."""
+
+
+class HiddenCommitWarning(SavepointWarning):
+    """Commits have the id of a checkpoint that the restored job has yet to complete."""
 
 
 class NewestSnapshotWarning(SavepointWarning):

@@ -8,10 +8,11 @@ where the module assigns them.
 from __future__ import annotations
 
 import ast
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import DescriptionError
+from savepoint_formats.errors import DescriptionError, UnreadStateWarning
 from savepoint_formats.python_state.type_texts import state_layout, type_layout
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ _LARGEST = 4 << 20
 def job_types(source: str, file: str) -> dict[str, dict[str, str]]:
     """Operator -> state -> text of its type, as ``state_layout`` takes it; ``key`` has that of the keys.
 
-    If an operator has no uid in the source, its function's class names it. Types that only a run of
-    the job would tell are left out.
+    If an operator has no uid in the source, its function's class names it. States whose names or types
+    only a run of the job would tell are left out, with an ``UnreadStateWarning`` each.
 
     Raises:
         DescriptionError: The file is no Python, or names no state.
@@ -45,7 +46,7 @@ def job_types(source: str, file: str) -> dict[str, dict[str, str]]:
         )
     try:
         module = ast.parse(source, file)
-        types = _Job.of(module).types()
+        types = _Job.of(module, file).types()
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         raise DescriptionError(f"{file} is no Python that can be read: {error}") from error
     if not types:
@@ -62,7 +63,7 @@ class _Job:
     assigned: dict[str, ast.expr]
 
     @classmethod
-    def of(cls, module: ast.Module) -> _Job:
+    def of(cls, module: ast.Module, file: str) -> _Job:
         assigned = {
             target.id: node.value
             for node in module.body
@@ -71,7 +72,7 @@ class _Job:
             if isinstance(target, ast.Name)
         }
         classes = {
-            node.name: dict(_states(node, assigned))
+            node.name: dict(_states(node, assigned, file))
             for node in ast.walk(module)
             if isinstance(node, ast.ClassDef)
         }
@@ -116,7 +117,9 @@ def _chain(call: ast.Call) -> Iterator[ast.Call]:
         receiver = receiver.func.value if isinstance(receiver.func, ast.Attribute) else None
 
 
-def _states(node: ast.ClassDef, assigned: dict[str, ast.expr]) -> Iterator[tuple[str, str]]:
+def _states(
+    node: ast.ClassDef, assigned: dict[str, ast.expr], file: str
+) -> Iterator[tuple[str, str]]:
     for call in ast.walk(node):
         kind = _name(call.func) if isinstance(call, ast.Call) else ""
         if not isinstance(call, ast.Call) or kind not in _ARGUMENTS:
@@ -124,12 +127,16 @@ def _states(node: ast.ClassDef, assigned: dict[str, ast.expr]) -> Iterator[tuple
         name = _argument(call, 0, "name")
         told = [_argument(call, index, key) for index, key in enumerate(_ARGUMENTS[kind], start=1)]
         types = told[-1:] if kind.startswith(("Reducing", "Aggregating")) else told
-        if not isinstance(name, ast.Constant) or None in types:
-            continue
+        if name is not None:
+            name = _Resolved(assigned).visit(_copy(name))
         texts = [ast.unparse(_Resolved(assigned).visit(_copy(part))) for part in types if part]
         text = f"{kind.removesuffix('Descriptor')}({', '.join(texts)})"
-        if _is_type(text, is_state=True):
+        if isinstance(name, ast.Constant) and None not in types and _is_type(text, is_state=True):
             yield str(name.value), text
+        else:
+            what = "type" if isinstance(name, ast.Constant) else "name"
+            message = f"{file}, line {call.lineno}: a {kind} is left out, because only a run tells its {what}"
+            warnings.warn(message, UnreadStateWarning, stacklevel=2)
 
 
 class _Resolved(ast.NodeTransformer):

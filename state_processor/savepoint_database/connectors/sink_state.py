@@ -7,6 +7,7 @@ you commit it by hand.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,13 @@ from savepoint_database.snapshot.byte_elements import (
     element_values,
     with_byte_elements,
 )
-from savepoint_formats.errors import FormatError, RefusedError, SavepointError, StateNotFoundError
+from savepoint_formats.errors import (
+    FormatError,
+    HiddenCommitWarning,
+    RefusedError,
+    SavepointError,
+    StateNotFoundError,
+)
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.printable import html_records, printable
 from savepoint_formats.scan.splits import operator_splits
@@ -337,6 +344,12 @@ def with_checkpoint(snapshot: Snapshot, newest: int) -> tuple[OperatorState, ...
             f"checkpoint ids {min(known)} to {max(known)} can't end at {newest}: the first one"
             " would be negative"
         )
+    if newest > snapshot.metadata.checkpoint_id:
+        message = (
+            f"the savepoint has the id {snapshot.metadata.checkpoint_id}: commits of checkpoint {newest} stay"
+            " hidden until the job completes a checkpoint of that id"
+        )
+        warnings.warn(message, HiddenCommitWarning, stacklevel=2)
 
     def change(element: SinkElement, _first: int, _count: int) -> bytes:
         committer = element.committer()

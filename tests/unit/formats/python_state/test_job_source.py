@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats.errors import DescriptionError
+from savepoint_formats.errors import DescriptionError, UnreadStateWarning
 from savepoint_formats.python_state.job_source import job_types
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ events.key_by(lambda e: e[0], key_type=Types.STRING()).process(Orders(), OUT).ui
 """
 
 
+@pytest.mark.filterwarnings("ignore::savepoint_formats.errors.UnreadStateWarning")
 def test_states_belong_to_the_operator_of_their_function() -> None:
     types = job_types(SOURCE, "job.py")
     assert types == {
@@ -53,7 +54,26 @@ def test_a_source_without_descriptors_is_refused(source: str, tmp_path: Path) ->
         job_types(source, str(tmp_path / "job.py"))
 
 
+@pytest.mark.filterwarnings("ignore::savepoint_formats.errors.UnreadStateWarning")
 def test_names_that_stand_for_each_other_end() -> None:
     source = "A = B\nB = A\nclass F:\n    d = ValueStateDescriptor('x', A)\n"
     with pytest.raises(DescriptionError):
         job_types(source, "job.py")
+
+
+def test_states_whose_names_or_types_only_a_run_tells_are_named() -> None:
+    source = """
+NAME = "seen"
+class Function:
+    def open(self, context):
+        context.get_state(ValueStateDescriptor(NAME, Types.LONG()))
+        context.get_state(ValueStateDescriptor(f"{self.prefix}-total", Types.LONG()))
+        context.get_state(ValueStateDescriptor("made", make_type()))
+"""
+    with pytest.warns(UnreadStateWarning) as found:
+        types = job_types(source, "job.py")
+    assert types == {"Function": {"seen": "ValueState(Types.LONG())"}}
+    assert [str(one.message) for one in found] == [
+        "job.py, line 6: a ValueStateDescriptor is left out, because only a run tells its name",
+        "job.py, line 7: a ValueStateDescriptor is left out, because only a run tells its type",
+    ]

@@ -10,6 +10,7 @@ from support.hand_made import BASE, STRING, i32, snapshot
 from support.kafka_states import COLLECTORS, WRITERS, bytes_savepoint
 
 from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.errors import HiddenCommitWarning
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.sinks.committer_state import END_OF_INPUT, CheckpointCommits, CommitterState
@@ -96,7 +97,10 @@ def test_keep_is_the_contrary_of_drop(job: Savepoint, tmp_path: Path) -> None:
 
 
 def test_commits_get_another_checkpoint(job: Savepoint, tmp_path: Path) -> None:
-    job.change_sinks(checkpoint=40).write(tmp_path / "renumbered")
+    newest = job.metadata.checkpoint_id
+    job.change_sinks(checkpoint=newest).write(tmp_path / "same")
+    with pytest.warns(HiddenCommitWarning, match="commits of checkpoint 40 stay hidden until"):
+        job.change_sinks(checkpoint=40).write(tmp_path / "renumbered")
     entries = Savepoint.open(tmp_path / "renumbered", uids=UIDS).sinks().entries
     assert [entry.checkpoint for entry in entries if entry.kind == "commit"] == [40, 40]
 
