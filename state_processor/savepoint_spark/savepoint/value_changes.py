@@ -87,8 +87,10 @@ class ValueChanges:
                 )
             place[:] = [] if before is None else [names.index(before)]
 
-        column = value if isinstance(value, Column) else F.lit(value)
-        new = {} if value is None else {name.rpartition(".")[2]: column}
+        new = {}
+        if value is not None:
+            column = value if isinstance(value, Column) else F.lit(value)
+            new[name.rpartition(".")[2]] = column
         return self.edited(name, edit, new, placed)
 
     def with_widened_field(self, name: str, field_type: TypeInformation | str) -> SavepointWriter:
