@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Up to Flink 1.10, memory that was taken is given back by means that Java 17 keeps to itself.
 _OPENED = ("java.lang.ref", "jdk.internal.ref", "sun.nio.ch")
 
-ROWS, KEYS, LAST_ROWS = 1000, 50, 5
+ROWS, KEYS, LAST_ROWS, ODD_ROWS = 1000, 50, 5, 100
 FIRST_TIMER = 4_102_444_800_000
 
 

@@ -13,7 +13,7 @@ from savepoint_formats.values.masks import read_mask
 from savepoint_formats.values.pojo_values import IS_NULL, NO_SUBCLASS, subclass_of
 from savepoint_formats.values.scala_values import read_arity, read_index, reads_null
 from savepoint_formats.values.sizes import least_size
-from savepoint_formats.values.state_entries import EntryReader, NullableRest
+from savepoint_formats.values.state_entries import EntryReader, NullableRest, Sized, Suffixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,6 +71,8 @@ def parts_of(  # noqa: PLR0912 - the table of layouts
             return () if is_null else (layout.inner,)
         case NullableRest(inner):
             return () if view.read_bool() else (inner,)
+        case Sized(inner):
+            return (inner,)
         case layouts.Repeated(element):
             return (Times(element, view.read_count(element_size=0)),)
         case layouts.MapOf(key, value):
@@ -134,8 +136,10 @@ def least_of(layout: Layout) -> int:
             return count * least_of(element)
         case layouts.Struct(_, fields):
             return sum(map(least_of, fields))
-        case layouts.Varying(inner):
+        case layouts.Varying(inner) | Sized(inner):
             return least_of(inner)
+        case Suffixed(inner):
+            return least_of(inner) + 1
         case layouts.Ttl() | layouts.Framed() | layouts.Opaque():
             return 0
         case _:

@@ -25,7 +25,7 @@ from savepoint_formats.values.separable_parts import (
     parts_of,
     ways_between,
 )
-from savepoint_formats.values.state_entries import DELIMITER, Delimited
+from savepoint_formats.values.state_entries import DELIMITER, Delimited, Suffixed, suffixed_size
 from savepoint_formats.values.undecoded import HiddenEnds
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ class _Separation:
         if stop is not None and is_certain:
             return self.ways(rest, stop, end)
         ends = self._ends(rest, start, end) if stop is None else (stop,)
+        if isinstance(first, Suffixed):
+            ends = [place for place in ends if self._suffixed(start, place) is not None]
         return list(islice(self._joined(first, rest, start, (ends, end)), 2))
 
     def _joined(
@@ -206,6 +208,9 @@ class _Separation:
                 return [(_Hidden(start, end),)] if end > start else []
             case Delimited(element):
                 return self._delimited(element, start, end)
+            case Suffixed(inner):
+                size = self._suffixed(start, end)
+                return [] if size is None else self.ways((inner,), start, start + size)
             case Pojo(is_open=True) if self._is_undescribed(layout, start, end):
                 return [(_Hidden(start, end),)] if end > start else []
         view = self._view(start, end)
@@ -214,6 +219,9 @@ class _Separation:
         except FormatError:
             return []
         return [] if parts is None else self.ways(parts, start + view.position, end)
+
+    def _suffixed(self, start: int, end: int) -> int | None:
+        return suffixed_size(self._record.buffer[start:end])
 
     def _is_undescribed(self, layout: Pojo, start: int, end: int) -> bool:
         try:

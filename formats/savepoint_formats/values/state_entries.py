@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_length
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.layout import (
+    VARIABLE,
+    Layout,
+    Opaque,
+    Struct,
+    node,
+    nodes_of,
+    serializer_length,
+)
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.object_values import take_rest
@@ -46,9 +55,13 @@ class KeyPrefix(Layout):
 
 @node
 class Suffixed(Layout):
-    """A value, then the number of its bytes, little endian, in as few bytes as it needs."""
+    """A value, then the number of its bytes, little endian, in as few bytes as it needs.
+
+    It is not certain that a number follows if the serializer of key or namespace is not known.
+    """
 
     inner: Layout
+    is_certain: bool = True
 
 
 @node
@@ -81,11 +94,13 @@ def entry_key(
     prefix_size: int, key: Layout, namespace: Layout, user_key: Layout | None = None
 ) -> Struct:
     """The key of an entry; a map state has a ``user_key``."""
-    has_suffixes = is_ambiguous(key, namespace)
+    if is_ambiguous(key, namespace):
+        is_certain = not any(nodes_of(Struct(("key", "namespace"), (key, namespace)), Opaque))
+        key, namespace = Suffixed(key, is_certain), Suffixed(namespace, is_certain)
     fields: dict[str, Layout] = {
         "prefix": KeyPrefix(prefix_size),
-        "key": Suffixed(key) if has_suffixes else key,
-        "namespace": Suffixed(namespace) if has_suffixes else namespace,
+        "key": key,
+        "namespace": namespace,
     }
     if user_key is not None:
         fields["user_key"] = user_key
@@ -121,10 +136,13 @@ class EntryReader(ValueReader):
             case KeyPrefix(size):
                 view.read_bytes(size)
                 return None
-            case Suffixed(inner):
+            case Suffixed(inner, is_certain):
                 start = view.position
                 value = self.read(inner)
-                _read_suffix(view.position - start, view)
+                if self.is_lost:
+                    self.take_along("its size")
+                else:
+                    _read_suffix(view.position - start, view, is_certain=is_certain)
                 return value
             case Sized(inner):
                 start = view.position
@@ -204,12 +222,26 @@ def knows_null(layout: Layout) -> bool:
             return has_null(layout)
 
 
-def _read_suffix(size: int, view: DataInputView) -> None:
+def _read_suffix(size: int, view: DataInputView, *, is_certain: bool) -> None:
     start = view.position
-    data = view.read_bytes(_suffix_size(size))
-    if int.from_bytes(data, "little") != size:
+    expected = length_suffix(size)
+    data = view.read_bytes(min(len(expected), view.remaining))
+    if data != expected:
         view.position = start
-        raise view.error(f"a length suffix of {data.hex()} behind {size} bytes")
+        message = f"a length suffix of {data.hex() or 'no bytes'} behind {size} bytes"
+        if is_certain:
+            raise view.error(message)
+        message += "; none is stored if the serializer that is not known has a fixed length"
+        raise view.error(message, UndecodableError)
+
+
+def suffixed_size(data: bytes | memoryview) -> int | None:
+    """Size of a value that fills the bytes together with its suffix; None if none does."""
+    for suffix in range(1, _suffix_size(len(data)) + 1):
+        size = len(data) - suffix
+        if size >= 0 and data[size:] == length_suffix(size):
+            return size
+    return None
 
 
 def length_suffix(size: int) -> bytes:

@@ -24,6 +24,7 @@ import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
 import org.apache.flink.runtime.state.FunctionInitializationContext;
 import org.apache.flink.runtime.state.FunctionSnapshotContext;
 import org.apache.flink.streaming.api.checkpoint.CheckpointedFunction;
+import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.CheckpointConfig;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
@@ -139,9 +140,16 @@ public final class CountingJob {
         env.getCheckpointConfig()
                 .enableExternalizedCheckpoints(
                         CheckpointConfig.ExternalizedCheckpointCleanup.RETAIN_ON_CANCELLATION);
-        env.addSource(new Numbers())
-                .uid("numbers")
-                .keyBy(new ByNumber())
+        DataStream<Integer> numbers = env.addSource(new Numbers()).uid("numbers");
+        numbers.keyBy(new ByOdd(), new Odd.Type())
+                .transform("odd", Types.STRING, new OddState())
+                .uid("odd")
+                .addSink(new DiscardingSink<>());
+        numbers.keyBy(new ByNumber())
+                .transform("text", Types.STRING, new OddState())
+                .uid("text")
+                .addSink(new DiscardingSink<>());
+        numbers.keyBy(new ByNumber())
                 .process(new Counting())
                 .uid("counting")
                 .addSink(new DiscardingSink<>());
@@ -196,6 +204,13 @@ public final class CountingJob {
             position =
                     context.getOperatorStateStore()
                             .getListState(new ListStateDescriptor<>("position", Types.LONG));
+        }
+    }
+
+    static final class ByOdd implements KeySelector<Integer, Odd> {
+        @Override
+        public Odd getKey(Integer number) {
+            return new Odd("key-" + number % KEYS);
         }
     }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.decoding import bulk, written
 
@@ -29,7 +30,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
-from savepoint_formats.values.state_entries import Delimited
+from savepoint_formats.values.state_entries import Delimited, Sized, entry_key
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
@@ -192,3 +193,61 @@ def test_what_is_told_apart_is_what_was_written(entries: list[tuple[bytes, int]]
         return
     assert found == [shown(*one) for one in entries]
     assert bulk(layout, data, [(0, len(data))]).to_pylist() == [found]
+
+
+def suffixed(data: bytes) -> bytes:
+    return data + len(data).to_bytes(max(1, (len(data).bit_length() + 7) // 8), "little")
+
+
+def text(value: str) -> bytes:
+    return written(TEXT, [value])[0]
+
+
+class TestKeysOfUnknownSerializers:
+    """Flink stores the sizes of key and namespace behind them, if both vary in length."""
+
+    @given(
+        key=st.binary(max_size=600) | st.binary(max_size=3).map(suffixed),
+        namespace=st.text(st.characters(codec="ascii"), max_size=400),
+        user_key=st.text(st.characters(codec="ascii"), max_size=5),
+    )
+    def test_are_told_apart_from_what_stands_behind_them(
+        self, key: bytes, namespace: str, user_key: str
+    ) -> None:
+        stored = b"\1" + suffixed(key) + suffixed(text(namespace))
+        expected = {"prefix": None, "key": unknown(key), "namespace": namespace}
+        assert read(entry_key(1, OPAQUE, TEXT), stored) == expected
+        # A user key whose bytes look like a suffix allows another way.
+        with suppress(UndecodableError):
+            with_user_key = read(entry_key(1, OPAQUE, TEXT, TEXT), stored + text(user_key))
+            assert with_user_key == expected | {"user_key": user_key}
+
+    @given(key=st.text(max_size=400), namespace=st.binary(max_size=600))
+    def test_leave_a_namespace_of_an_unknown_serializer(self, key: str, namespace: bytes) -> None:
+        stored = b"\1" + suffixed(text(key)) + suffixed(namespace)
+        expected = {"prefix": None, "key": key, "namespace": unknown(namespace)}
+        assert read(entry_key(1, TEXT, OPAQUE), stored) == expected
+
+    @given(key=st.binary(min_size=1, max_size=9), namespace=st.text(max_size=9))
+    def test_are_not_told_apart_if_the_serializer_has_a_fixed_length(
+        self, key: bytes, namespace: str
+    ) -> None:
+        """Then there are no sizes, which nobody knows."""
+        assume(namespace and key[-1] != len(key) - 1)
+        with pytest.raises(UndecodableError):
+            read(entry_key(1, OPAQUE, TEXT), b"\1" + key + text(namespace))
+        with pytest.raises(UndecodableError):
+            read(entry_key(1, TEXT, OPAQUE), b"\1" + text(namespace) + key)
+
+    def test_may_be_objects_of_an_undescribed_class(self) -> None:
+        stored = b"\1" + suffixed(b"\1whatever") + suffixed(text("w"))
+        found = read(entry_key(1, layouts.Kryo("a.B"), TEXT), stored)
+        assert found["key"]["bytes"] == b"\1whatever"
+        assert found["namespace"] == "w"
+
+    def test_are_sized_together_with_their_namespace(self) -> None:
+        """Entries of a map are told apart by these sizes."""
+        stored = suffixed(b"key") + suffixed(text("w")) + text("user")
+        key = entry_key(0, OPAQUE, TEXT, TEXT)
+        sizes = Struct(key.names[1:], (Sized(key.fields[1]), Sized(key.fields[2]), TEXT))
+        assert read(sizes, stored, "all") == {"key": 4, "namespace": 3, "user_key": "user"}
