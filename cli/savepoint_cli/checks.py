@@ -1,6 +1,7 @@
 """Commands that judge: whether a savepoint is whole, and how two differ.
 
-A command ends with 1 if something is wrong with a savepoint, and with 3 if two are different.
+A command ends with 1 if something is wrong with a savepoint, and with 3 if two are different, or
+if some state can't be read.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 DAMAGED = 1
+NOT_READ = 3
 DIFFERENT = 3
 
 
@@ -47,9 +49,9 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
 
     It checks that every file exists with its size, and that headers, sections, end marks and
     offsets are right. It checks that each key is once in its key group, that each value decodes to
-    its last byte, and the checksums of RocksDB's tables. It goes on after a fault. Severity
-    "unchecked" does not mean damage: only a class of the job could check that state. Exit codes: 0
-    whole, 1 damaged.
+    its last byte, and the checksums of RocksDB's tables. It goes on after a fault. State is "not
+    read" if a class, a version or a store is unknown; each is named once. Severity "unchecked" does
+    not count: only a class of the job could check that. Exit codes: 0 whole, 1 damaged, 3 not read.
 
     \b
     savepoint verify s3://jobs/orders/savepoint-1a2b --quick
@@ -61,7 +63,8 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
         verification = checks.Verification.of_unreadable(opening.path, depth, error)
     output.page(verification, ("Faults", list(map(fault_row, verification.faults))))
     if not verification.is_whole:
-        click.get_current_context().exit(DAMAGED)
+        is_damaged = any(fault.is_damage for fault in verification.faults)
+        click.get_current_context().exit(DAMAGED if is_damaged else NOT_READ)
 
 
 @options.inspection()

@@ -15,6 +15,7 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.odd_entries import expect_flags, expect_windows
+from savepoint_formats.checks.unread_values import first_reason, unread_fault
 from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes
 from savepoint_formats.errors import FormatError, SavepointError, UnstableHashError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -65,7 +66,8 @@ class KeyGroupTally:
 class CheckedEntries:
     """Counts and faults of a range of key groups, by state; ``size`` counts bytes.
 
-    ``hashes`` has a hash of each key. ``unhashed`` says why hash codes of keys are unknown.
+    ``hashes`` has a hash of each key. ``unhashed`` says why hash codes of keys are unknown,
+    ``unread`` why keys or values are bytes.
     """
 
     entries: Counter[str] = field(default_factory=Counter)
@@ -74,6 +76,7 @@ class CheckedEntries:
     hashes: dict[str, list[NDArray[np.uint64]]] = field(default_factory=dict)
     expected: dict[str, KeyGroupTally] = field(default_factory=dict)
     unhashed: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
 
     def take(self, other: CheckedEntries) -> None:
         """Adds the counts and faults of other key groups."""
@@ -81,6 +84,7 @@ class CheckedEntries:
         self.size += other.size
         self.faults += other.faults
         self.unhashed.update(other.unhashed)
+        self.unread = {**other.unread, **self.unread}
         for name, tally in other.expected.items():
             own = self.expected.setdefault(name, KeyGroupTally())
             own.checked += tally.checked
@@ -94,6 +98,7 @@ class EntryChecks:
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._decoders: dict[State, Decode] = {}
+        self._unread: str | None = None
         parallelism = settings.max_parallelism
         self._key_groups = NewKeyGroups(parallelism, parallelism, settings.kryo, None)
 
@@ -182,7 +187,10 @@ class EntryChecks:
         checked.entries[name] += len(state_chunk.entries)
         checked.size += state_chunk.entries.keys.nbytes + state_chunk.entries.values.nbytes
         checked.hashes.setdefault(name, []).append(distinct_hashes(state_chunk.entries.keys))
+        self._unread = None
         checked.faults += self._undecodable(state_chunk, file)
+        if self._unread is not None:
+            checked.unread.setdefault(name, self._unread)
         if name in checked.unhashed:
             return
         try:
@@ -224,7 +232,9 @@ class EntryChecks:
         def read(entries: StoredEntries) -> None:
             data, keys = ranges_in(entries.keys)
             chunk = Chunk(data, "a timer")
-            expect_windows(decode(timer, chunk, keys.starts, keys.ends), chunk, keys.starts)
+            timers = decode(timer, chunk, keys.starts, keys.ends)
+            self._unread = self._unread or first_reason(timers)
+            expect_windows(timers, chunk, keys.starts)
 
         return read
 
@@ -235,6 +245,8 @@ class EntryChecks:
             chunk, ranges = entries.in_chunk("an entry")
             rows = decoder.rows(chunk, ranges)
             identities = decode(decoder.identity, chunk, rows.starts, rows.ends)
+            unread = first_reason(identities, rows.values, rows.user_keys)
+            self._unread = self._unread or unread
             expect_windows(identities, chunk, rows.starts)
             if state.kind is StateKind.MAP:
                 expect_flags(chunk, ranges.value_starts)
@@ -323,6 +335,8 @@ def key_group_faults(
     by_name = {state.name: state for state in states}
     for name, reason in checked.unhashed.items():
         yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, reason, state=name)
+    for name, reason in checked.unread.items():
+        yield unread_fault(name, reason)
     for name, tally in checked.expected.items():
         wrong = tally.wrong.total()
         if not wrong:
@@ -367,16 +381,17 @@ def checked_elements(
     for state in states:
         if state.kind.is_keyed or state.kind.is_raw or state.name not in counts:
             continue
-        split, read = OperatorStateSplit(subtask.index, handle), 0
+        split, read, reason = OperatorStateSplit(subtask.index, handle), 0, None
         try:
             for columns in read_operator_state(directory, split, state, kryo):
                 read += len(columns[0])
+                reason = reason or first_reason(*columns)
         except SavepointError as error:
             lost, cost = _cost(state, counts[state.name] - read)
             fault = Fault.of(Check.VALUES, error, cost=cost, lost_entries=lost)
             yield state.name, read, replace(fault, subtask=subtask.index, state=state.name)
         else:
-            yield state.name, read, None
+            yield state.name, read, unread_fault(state.name, reason) if reason else None
 
 
 def _cost(state: State, left: int) -> tuple[int | None, str]:

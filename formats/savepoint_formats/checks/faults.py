@@ -7,11 +7,30 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.errors import FormatError, UndecodableError, UnknownSnapshotError
+from savepoint_formats.checks.odd_entries import OddEntryError
+from savepoint_formats.errors import (
+    FormatError,
+    MissingPackageError,
+    RocksDbError,
+    UndecodableError,
+    UnknownSnapshotError,
+    UnreachableError,
+    UnsupportedVersionError,
+)
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
     from savepoint_formats.errors import SavepointError
+
+_NOT_READ = (
+    UndecodableError,
+    UnknownSnapshotError,
+    UnsupportedVersionError,
+    RocksDbError,
+    UnreachableError,
+    MissingPackageError,
+)
+"""Errors of bytes that another reader may find whole."""
 
 _STATE = re.compile(r"state '(.*)'", re.DOTALL)
 _KEY_GROUP = re.compile(r"key groups? (\d+(?: to \d+)?)")
@@ -23,10 +42,12 @@ class Severity(StrEnum):
     | value     | meaning                                                                   |
     |-----------|---------------------------------------------------------------------------|
     | damage    | bytes are missing, or violate their format                      |
-    | unchecked | the savepoint alone does not tell; a class of the job decides              |
+    | not read  | this package can't read it: a class, a version or a store is unknown      |
+    | unchecked | it is read, but the savepoint alone does not tell whether it is right     |
     """
 
     DAMAGE = "damage"
+    NOT_READ = "not read"
     UNCHECKED = "unchecked"
 
 
@@ -97,13 +118,18 @@ class Fault:
             lost_entries: Number of entries that are lost.
             lost_bytes: Number of bytes that are lost.
         """
-        is_open = isinstance(error, UndecodableError | UnknownSnapshotError)
+        severity = Severity.DAMAGE
+        if isinstance(error, OddEntryError):
+            severity = Severity.UNCHECKED
+        elif isinstance(error, _NOT_READ):
+            severity = Severity.NOT_READ
+        is_open = severity is not Severity.DAMAGE
         problem, offset = printable(str(error.args[0]) if error.args else ""), None
         if isinstance(error, FormatError):
             problem, file = printable(error.message), file or printable(error.path)
             offset = error.offset if error.offset >= 0 else None
         return cls(
-            severity=Severity.UNCHECKED if is_open else Severity.DAMAGE,
+            severity=severity,
             check=check,
             problem=problem,
             state=_place(_STATE, error.places),

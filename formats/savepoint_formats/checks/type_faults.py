@@ -1,4 +1,4 @@
-"""Faults of types: subtasks of an operator that disagree on the type of a state."""
+"""Faults of types: subtasks that disagree on the type of a state, and types that are unknown."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import pyarrow as pa
 
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.layout import Opaque, nodes_of
 from savepoint_formats.printable import printable
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.state import keyed_states
-from savepoint_formats.tables.catalog import base_handles
+from savepoint_formats.tables.catalog import RAW_TIMERS, base_handles
 from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,6 +54,24 @@ def type_faults(
                 problem = _difference(state.as_told(kryo), known.get(state.name))
                 if problem is not None:
                     yield _fault(directory, base, subtask.index, state.name, problem)
+
+
+def unread_faults(states: Iterable[State]) -> Iterator[Fault]:
+    """States with values that are shown as bytes, and why; damage where no snapshot can be parsed."""
+    for state in states:
+        if state.kind.is_raw and state.name != RAW_TIMERS:
+            continue  # only its operator knows it
+        parts = [part for part in (state.key, state.namespace, state.value) if part is not None]
+        damaged = [node.note for part in parts for node in nodes_of(part, Opaque) if node.is_damage]
+        reasons = list(
+            dict.fromkeys(note for part in parts for note in notes(part, are_certain=True))
+        )
+        if damaged:
+            problem = f"the snapshot of a serializer can't be parsed: {damaged[0]}"
+            cost = "values of the state, which are bytes"
+            yield Fault(Severity.DAMAGE, Check.HEADERS, problem, state=state.name, cost=cost)
+        elif reasons:
+            yield Fault(Severity.NOT_READ, Check.VALUES, "; ".join(reasons), state=state.name)
 
 
 def _difference(own: State, known: State | None) -> str | None:

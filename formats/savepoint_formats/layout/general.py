@@ -126,10 +126,14 @@ class JavaObject(Layout):
 
 @node
 class Opaque(Layout):
-    """Bytes up to the end of the value around them, because of a ``reason``."""
+    """Bytes up to the end of the value around them, because of a ``reason``.
+
+    ``is_damage`` says that the savepoint describes the value in bytes that can't be parsed.
+    """
 
     class_name: str
     reason: str
+    is_damage: bool = False
 
     @property
     def note(self) -> str:

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import FormatError, StateFileNotFoundError, TruncatedError
+from savepoint_formats.errors import (
+    FormatError,
+    StateFileNotFoundError,
+    TruncatedError,
+    UnreachableError,
+)
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE, StoredObject
 from savepoint_formats.locations.stores import reading_errors
 
@@ -20,6 +25,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.locations.location import Location
+
+
+class StateFileElsewhereError(StateFileNotFoundError, UnreachableError):
+    """A file that may be whole, in a place that the user does not allow or that does not answer."""
 
 
 class OpenedFile:
@@ -294,7 +303,7 @@ class StateFile:
     def _missing(self) -> StateFileNotFoundError:
         if self.problem:
             message = f"{self.path} is not read: {self.problem}; or copy it beside _metadata"
-            return StateFileNotFoundError(message)
+            return StateFileElsewhereError(message)
         return StateFileNotFoundError(
             f"{self.path} does not exist, and no file of its name is beside _metadata;"
             " copy it there, or restore it where it was"

@@ -59,7 +59,8 @@ def _avro(snapshot: TypeSerializerSnapshot) -> Layout:
             _SchemaReader().layout(with_full_names(json.loads(snapshot["schema"] or "")), ())
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return Opaque(snapshot.class_name, f"its Avro schema can't be read: {error!r}")
+        reason = f"its Avro schema can't be read: {error!r}"
+        return Opaque(snapshot.class_name, reason, is_damage=True)
 
 
 class _SchemaReader:

@@ -141,7 +141,7 @@ def _nested(count: int, layout: Callable[..., Layout]) -> SnapshotKind:
         parts = snapshot["serializers"].layouts()
         if len(parts) != count:
             reason = f"{len(parts)} nested serializers, expected {count}"
-            return Opaque(snapshot.class_name, reason)
+            return Opaque(snapshot.class_name, reason, is_damage=True)
         return layout(*parts)
 
     return _legacy(checked, serializers=RESILIENT_LIST)

@@ -206,7 +206,7 @@ def _layout_of(entry: OptionalEntry) -> Layout:
     except UnknownSnapshotError as error:
         return layouts.Opaque(error.class_name, error.message)
     except FormatError as error:
-        return layouts.Opaque(entry.name, error.message)
+        return layouts.Opaque(entry.name, error.message, is_damage=True)
 
 
 register(

@@ -48,14 +48,19 @@ class HiddenEnds:
 JAVA_REASON = "Java serialized the object itself, and only Java reads it for certain"
 
 
-def notes(layout: Layout) -> Iterator[str]:
-    """Reasons why values in a layout are shown as bytes; some come more than once."""
+def notes(layout: Layout, *, are_certain: bool = False) -> Iterator[str]:
+    """Reasons why values in a layout are shown as bytes; some come more than once.
+
+    ``are_certain`` leaves out classes of the JDK, whose values are bytes only in part.
+    """
     for node in nodes_of(layout, Opaque, Kryo, JavaObject):
         match node:
             case Opaque():
                 yield node.note
             case Kryo(class_name) if column_type(node) is None:
                 is_of_jdk = class_name.startswith(("java.", "["))
+                if is_of_jdk and are_certain:
+                    continue
                 what = "that of the job's own classes in it" if is_of_jdk else "its fields"
                 yield f"{class_name}: Kryo does not tell {what}; kryo_classes can"
             case JavaObject():

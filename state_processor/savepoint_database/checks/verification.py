@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from savepoint_database.checks.contents import OperatorContents, Part, looked_at
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.header_faults import checked_files, header_faults
-from savepoint_formats.checks.type_faults import type_faults
+from savepoint_formats.checks.type_faults import type_faults, unread_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.printable import html_printable, html_records, printable, without_secrets
@@ -46,13 +47,13 @@ class Verification:
     Attributes:
         path: The savepoint.
         depth: ``quick`` or ``deep``.
-        result: ``whole`` or ``damaged``.
-        is_whole: Whether nothing is damaged; state that could not be checked is not damage.
+        result: ``whole``, ``not read`` or ``damaged``.
+        is_whole: Whether all state was read, and nothing is damaged.
         operators: Number of operators.
         files: Number of checked files.
         file_size: Bytes of these files; of some files, only a range counts.
         entries: Number of decoded entries and elements.
-        faults: Damage, and state that could not be checked.
+        faults: Damage, state that can't be read, each once, and what could not be checked.
     """
 
     path: str
@@ -97,19 +98,15 @@ class Verification:
                 count, content_faults = whole.faults(islice(seen, len(own)))
                 checks.faults += content_faults
                 entries += count
-        faults = tuple(
-            dict.fromkeys(
-                replace(fault, operator=checks.operator.name)
-                for checks in checked
-                for fault in checks.faults
-            )
-        )
-        is_damaged = any(fault.is_damage for fault in faults)
+        for checks in checked:
+            checks.faults += unread_faults(checks.operator.catalog.states)
+        faults = tuple(chain.from_iterable(checks.named_faults() for checks in checked))
+        result = _result(faults)
         return cls(
             path=snapshot.path,
             depth=depth,
-            result="damaged" if is_damaged else "whole",
-            is_whole=not is_damaged,
+            result=result,
+            is_whole=result == _WHOLE,
             operators=len(snapshot.operators()),
             files=len(files),
             file_size=sum(files.values()),
@@ -121,7 +118,18 @@ class Verification:
     def of_unreadable(cls, path: str, depth: Depth, error: SavepointError) -> Verification:
         """The answer for a savepoint whose ``_metadata`` can't be read."""
         fault = Fault.of(Check.METADATA, error, cost="all state: nothing else says where it is")
-        return cls(path, depth, "damaged", False, 0, 0, 0, 0, (fault,))
+        return cls(path, depth, _result([fault]), False, 0, 0, 0, 0, (fault,))
+
+
+_WHOLE = "whole"
+_RECORD = re.compile(r", in record \d+")
+
+
+def _result(faults: Iterable[Fault]) -> str:
+    severities = {fault.severity for fault in faults}
+    if Severity.DAMAGE in severities:
+        return "damaged"
+    return "not read" if Severity.NOT_READ in severities else _WHOLE
 
 
 @dataclass(slots=True)
@@ -158,6 +166,25 @@ class _OperatorChecks:
             seen.faults += header_faults(directory, subtask, frozenset(seen.unreadable))
         seen.faults += type_faults(directory, record, operator.catalog.states, operator.kryo)
         return seen
+
+    def named_faults(self) -> Iterator[Fault]:
+        """All faults; state that can't be read is named once, wherever it lies."""
+        name = self.operator.name
+        unread: dict[tuple[str, str], Fault] = {}
+        headers = {fault.state for fault in self.faults if fault.check is Check.HEADERS} - {""}
+        for fault in self.faults:
+            if fault.severity is Severity.NOT_READ and fault.state not in headers:
+                problem = _RECORD.sub("", fault.problem)
+                once = replace(fault, problem=problem, subtask=None, key_group="", offset=None)
+                unread.setdefault((fault.state, "" if fault.state else problem), once)
+        others = (
+            fault
+            for fault in dict.fromkeys(self.faults)
+            if fault.is_damage
+            or (fault.severity is Severity.UNCHECKED and (fault.state, "") not in unread)
+        )
+        for fault in (*others, *unread.values()):
+            yield replace(fault, operator=name)
 
     def contents(self) -> OperatorContents:
         operator = self.operator

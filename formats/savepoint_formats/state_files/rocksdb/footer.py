@@ -28,6 +28,9 @@ OLD_MAGIC = bytes.fromhex("57fb808b247547db")
 
 FORMAT_VERSIONS = range(1, 7)
 
+_NO_VERSION = 100
+"""No release will have this format version soon."""
+
 LEAST_WITH_SIZES = 2
 """First format that has a size in front of all compressed contents."""
 
@@ -99,7 +102,8 @@ class Footer:
             raise FormatError(f"no SST file: it ends with {magic.hex()}", path, offset)
         version = int.from_bytes(data[41:45], "little")
         if version not in FORMAT_VERSIONS:
-            raise RocksDbError(f"an SST file of format version {version}", path, offset)
+            error = RocksDbError if version < _NO_VERSION else FormatError
+            raise error(f"an SST file of format version {version}", path, offset)
         if data[0] not in CHECKSUM_TYPES:
             raise RocksDbError(f"an SST file with checksum type {data[0]}", path, offset)
         if version < _LEAST_WITHOUT_INDEX:

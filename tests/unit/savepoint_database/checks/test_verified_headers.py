@@ -158,7 +158,8 @@ def test_timers_of_an_unknown_class_can_not_be_checked(samples: Path, tmp_path: 
     for file in path.iterdir():
         file.write_bytes(file.read_bytes().replace(b"TimerSerializerSnap", b"TimerSerializerSnop"))
     faults = Savepoint.open(str(path)).verify().faults
-    assert {fault.severity for fault in faults} == {Severity.UNCHECKED}
+    assert {fault.severity for fault in faults} == {Severity.NOT_READ}
+    assert len({(fault.operator, fault.state) for fault in faults}) == len(faults)
     assert any("TimerSerializerSnop" in fault.problem for fault in faults)
 
 

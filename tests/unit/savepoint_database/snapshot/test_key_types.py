@@ -84,7 +84,7 @@ def test_what_is_copied_needs_no_type_of_keys(tmp_path: Path) -> None:
 def test_verify_says_that_the_type_of_keys_is_missing(tmp_path: Path) -> None:
     faults = Savepoint.open(savepoint_of(tmp_path), uids=["a"]).verify().faults
     assert [fault.problem.partition(";")[0] for fault in faults] == [
-        "the type of the keys is not known: no file of the operator names the serializer of its keys"
+        "no file of the operator names the serializer of its keys"
     ]
 
 
