@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,7 +46,7 @@ from savepoint_formats.tables.catalog import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.state_file import StateFile
@@ -84,6 +85,7 @@ def header_faults(
     directory: SnapshotDirectory, subtask: SubtaskState, unreadable: frozenset[str]
 ) -> Iterator[Fault]:
     """Faults of a subtask's files, except the paths ``unreadable``."""
+    is_log = isinstance(subtask.managed_keyed_state, ChangelogHandle)
     for path, check, look in _looks(directory, subtask):
         if path in unreadable:
             continue
@@ -95,6 +97,9 @@ def header_faults(
         else:
             for info in infos or ():
                 yield from _info_faults(info, path, subtask.index)
+            # A changelog registers the timers of a domain when the first one is set.
+            for fault in () if is_log else _timer_faults(infos or ()):
+                yield replace(fault, file=path, subtask=subtask.index)
 
 
 def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault]:
@@ -118,6 +123,36 @@ def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault
             file=path,
             cost="all of the state in this file",
         )
+
+
+def _timer_faults(infos: Iterable[StateMetaInfo]) -> Iterator[Fault]:
+    """Names of timers that no job looks for, and those that look misspelled.
+
+    Flink's services have timers of both domains, and those that were written here may have one.
+    """
+    names = {info.name for info in infos if info.type is BackendStateType.PRIORITY_QUEUE}
+    parts = {name: _TIMERS.fullmatch(name) for name in sorted(names)}
+    alone = {
+        name: match[1]
+        for name, match in parts.items()
+        if match and f"{_OTHER_DOMAIN[match[1]]}{match[2]}" not in names
+    }
+    for name, match in parts.items():
+        problem, severity = f"timers named {printable(name)!r}", Severity.DAMAGE
+        if match is None:
+            problem += f", expected {_EVENT}… or {_PROCESSING}…"
+        elif name in alone and len(set(alone.values())) > 1:
+            problem += ", of one domain, and other timers of the other one: is the name right?"
+            severity = Severity.UNCHECKED
+        else:
+            continue
+        cost = "all timers of this name, unless a job has such a service"
+        yield Fault(severity, Check.HEADERS, problem, state=printable(name), cost=cost)
+
+
+_PROCESSING, _EVENT = "_timer_state/processing_", "_timer_state/event_"
+_OTHER_DOMAIN = {_PROCESSING: _EVENT, _EVENT: _PROCESSING}
+_TIMERS = re.compile(f"({_PROCESSING}|{_EVENT})(.*)", re.DOTALL)
 
 
 def _looks(

@@ -98,6 +98,19 @@ def test_a_snapshot_that_is_no_text_is_damaged(
     assert exit_code(path) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "result"), [("evens_window-timers", "damaged"), ("event_wandow-timers", "whole")]
+)
+def test_timers_under_a_name_that_no_job_looks_for_are_named(
+    changed: Callable[[str, bytes, bytes], Path], name: str, result: str
+) -> None:
+    """A service has a name that only its job knows, and timers of both domains."""
+    path = changed(WINDOWS, b"event_window-timers", name.encode())
+    found = Savepoint.open(str(path)).verify("quick")
+    assert found.result == result
+    assert any(f"_timer_state/{name}" in fault.problem for fault in found.faults)
+
+
 def test_a_file_of_another_store_is_not_read(
     changed: Callable[[str, bytes, bytes], Path],
 ) -> None:
