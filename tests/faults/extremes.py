@@ -296,6 +296,9 @@ def _cases(keys: int) -> dict[str, Case]:
         "key of 100 MB": Case(partial(_large_keys, 1, 100_000_000), large),
         "list of 10 M": Case(partial(_long_list, 10_000_000), large),
         "list of 100 M": Case(partial(_long_list, 100_000_000), ("verify", "stats")),
+        "list of 1 M": Case(partial(_long_list, 1_000_000), large),
+        "10,000 states": Case(partial(_many_states, 10_000)),
+        "text of 200 MB": Case(partial(_long_text, 200_000_000), (*large, "export")),
         "text of 1 GB": Case(partial(_long_text, 1_000_000_000), large),
         "text of 2 GB": Case(partial(_long_text, 2_000_000_000), large),
         f"{millions}, canonical": Case(_many_keys(keys, "canonical"), ("verify", "stats", "diff")),
@@ -311,6 +314,7 @@ def _run(case: str, command: str, path: Path, readers: int, memory: float | None
     words += {
         "diff": [str(path)],
         "copy": [str(path / "copy")],
+        "export": ["a.keyed_state", str(path / "rows"), "--to", "parquet", "--uid", "a"],
         "show": ["a.keyed_state", "--uid", "a", "-n", "1"],
         "query": ["SELECT count(*), sum(s) FROM a.keyed_state", "--uid", "a"],
         "rescale": [str(path / "rescaled"), "--parallelism", "4"],
