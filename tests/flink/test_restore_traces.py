@@ -34,6 +34,7 @@ MINUTE, HOUR = 60_000, 3_600_000
 DAY = 24 * HOUR
 FUNCTIONS = ("sessions", "timeouts", "hourly", "once")
 COLUMNS = "key STRING, line BIGINT, what STRING, timestamp BIGINT, watermark BIGINT, count BIGINT"
+SORTED_INPUTS = "execution.sorted-inputs.enabled"
 LATE = 20 * MINUTE
 """How much later than others a row may come, in ms."""
 
@@ -152,6 +153,31 @@ def test_a_run_that_begins_with_nothing_makes_the_calls_of_flinks_batch_mode(
     ours = lines_of(keyed(spark, rows, between=None).process(function(does), COLUMNS))
     assert ours == theirs
     assert any(line[1] == "timer" for of_key in ours.values() for line in of_key)
+
+
+def test_without_sorted_inputs_rows_come_as_they_arrive_in_flink(
+    flink_restore: FlinkRestore, spark: SparkSession
+) -> None:
+    rows = rows_of(1)
+    random.Random(1).shuffle(rows)
+    settings = {SORTED_INPUTS: "false", "execution.batch-state-backend.enabled": "false"}
+    told = (
+        Operator(does, key="STRING", function="trace", trace=Trace(does, tuple(rows)))
+        for does in FUNCTIONS
+    )
+    config = {"execution.runtime-mode": "BATCH", **settings}
+    restored = flink_restore(None, *told, flink=LATEST, ends=True, config=config)
+    arrived = keyed(spark, rows, between=None)
+    for does in FUNCTIONS:
+        theirs = restored.traced(does)
+        on_disk: dict[str, Any] = {SORTED_INPUTS: False, "state.backend.type": "rocksdb"}
+        for options in (settings, on_disk):
+            run = arrived.with_options(options).process(function(does), COLUMNS)
+            assert lines_of(run) == theirs, (does, options)
+    # A timer that a timer has registered at the end fires, too.
+    hourly = [line for of_key in restored.traced("hourly").values() for line in of_key]
+    asked_by_rows = {(key, at // HOUR) for key, at in rows}
+    assert sum(line[1] == "timer" for line in hourly) > len(asked_by_rows)
 
 
 @pytest.mark.parametrize("does", FUNCTIONS)

@@ -85,16 +85,20 @@ class Case:
         )
         return Operator(self.uid, key="LONG", windows=windows).tracing(events)
 
-    def here(self, spark: SparkSession, events: Sequence[Event]) -> WindowFunctionRows:
+    def here(
+        self, spark: SparkSession, events: Sequence[Event], *, is_sorted: bool = True
+    ) -> WindowFunctionRows:
         rows = spark.createDataFrame(
             rows_of(events), "n BIGINT, at BIGINT, key BIGINT, watermark BIGINT, arrival BIGINT"
         )
         keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("at").key_by("key")
         windows = (
-            keyed.window(assigner_of(self.assigner, self.size), allowed_lateness_ms=self.lateness)
-            .in_order_of_arrival("arrival", "watermark")
+            keyed.with_options({"execution.sorted-inputs.enabled": is_sorted})
+            .window(assigner_of(self.assigner, self.size), allowed_lateness_ms=self.lateness)
             .side_output_late_data(LATE)
         )
+        if is_sorted:
+            windows = windows.in_order_of_arrival("arrival", "watermark")
         if self.trigger:
             windows = windows.trigger(trigger_of(self.trigger.split()))
         if self.evictor:
@@ -354,6 +358,26 @@ def test_rows_beyond_the_watermark_fire_nothing_and_become_state(
     ours = tables_of(str(tmp_path / "ours"), uids)
     assert all(expected[f"{uid}.window_state"] for uid in uids)
     assert {name: expected[name] for name in ours} == ours
+
+
+def test_without_sorted_inputs_windows_have_all_rows_in_the_order_of_arrival(
+    spark: SparkSession, flink_restore: FlinkRestore
+) -> None:
+    rows = [event for event in EVENTS if len(event) > 1]
+    names = ("sorted-inputs", "batch-state-backend")
+    config = {f"execution.{name}.enabled": "false" for name in names}
+    theirs = flink_restore(
+        None,
+        *(case.in_flink(rows) for case in CASES[::5]),
+        flink=LATEST,
+        parallelism=1,
+        ends=True,
+        config={"execution.runtime-mode": "BATCH", **config},
+    )
+    for case in CASES[::5]:
+        windows = case.here(spark, rows, is_sorted=False)
+        fired = [(*row[:5], tuple(row[5])) for row in windows.rows(SCHEMA).collect()]
+        assert sorted(fired) == traced(theirs.trace(case.uid))[0] != [], case
 
 
 def test_a_continuous_trigger_fires_as_often_as_its_window_has_intervals(

@@ -14,20 +14,14 @@ if TYPE_CHECKING:
     Setting = bool | int | str
 
 SINGLE_KEY = "single_key"
+SORTED_INPUTS = "execution.sorted-inputs.enabled"
 SORT_MEMORY = "execution.sorted-inputs.memory"
+BATCH_STATE_BACKEND = "execution.batch-state-backend.enabled"
 TIMERS_BETWEEN_ROWS = "execution.timers-between-rows.enabled"
 STATE_BACKEND = "state.backend.type"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 
-_GONE = {
-    "execution.sorted-inputs.enabled": "rows always come sorted by key",
-    "execution.batch-state-backend.enabled": f"{STATE_BACKEND} names the state backend",
-    "execution.checkpointing.interval-during-backlog": (
-        "a backlog is a batch, with no savepoint before its end; to have some, give a backlog of no"
-        " rows, and stream the history together with the live rows"
-    ),
-}
-"""Options that no longer exist -> the reason, or the way out."""
+BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +35,27 @@ class ExecutionOptions:
         checkpoint_interval_ms: How often a stream has savepoints; None for only when asked for.
         timers_between_rows: Whether timers fire between the rows of their key; by default they do
             in a function that begins with the state of a savepoint.
+        sorted_inputs: Whether the rows of a key come in the order of their timestamps; if not, they
+            come in the order of arrival.
+        batch_state_backend: Whether a key ends as in Flink's batch mode, where timers that timers
+            register then are dropped; by default with sorted inputs.
+        backlog_interval_ms: How often a backlog has savepoints. With 0 it has none, and is a batch.
     """
 
     state_backend: str = SINGLE_KEY
     sort_memory: int | None = None
     checkpoint_interval_ms: int | None = None
     timers_between_rows: bool | None = None
+    sorted_inputs: bool = True
+    batch_state_backend: bool | None = None
+    backlog_interval_ms: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch_state_backend and not self.sorted_inputs:
+            raise ValueError(
+                f"{BATCH_STATE_BACKEND}=true needs sorted inputs, in Flink as well: leave it out, or"
+                f" leave out {SORTED_INPUTS}=false"
+            )
 
     @classmethod
     def of(cls, settings: Mapping[str, Setting]) -> Self:
@@ -65,11 +74,15 @@ class ExecutionOptions:
         """Whether timers fire between the rows of their key, or after them all."""
         return has_initial if self.timers_between_rows is None else self.timers_between_rows
 
+    @property
+    def ends_as_batch(self) -> bool:
+        """See ``batch_state_backend``."""
+        given = self.batch_state_backend
+        return self.sorted_inputs if given is None else given
+
 
 def _option(name: str, value: Setting) -> tuple[str, Any]:
     """The field of ``ExecutionOptions`` for a setting, and its value."""
-    if name in _GONE:
-        raise ValueError(f"option {name!r} is gone: {_GONE[name]}")
     if name not in _OPTIONS:
         raise ValueError(f"option {name!r}, expected one of {', '.join(_OPTIONS)}")
     field, parse = _OPTIONS[name]
@@ -80,10 +93,12 @@ def _option(name: str, value: Setting) -> tuple[str, Any]:
 
 
 def _state_backend(value: Setting) -> str:
+    if value == "hashmap":
+        return SINGLE_KEY
     if value not in STATE_BACKENDS:
         raise ValueError(
-            f"{value!r}, expected {SINGLE_KEY}, which has the state of the current key in memory, or"
-            " rocksdb, which has it on disk"
+            f"{value!r}, expected hashmap or {SINGLE_KEY}, which have the state of the current key"
+            " in memory, or rocksdb, which has it on disk"
         )
     return str(value)
 
@@ -112,5 +127,8 @@ _OPTIONS = {
     TIMERS_BETWEEN_ROWS: ("timers_between_rows", _boolean),
     STATE_BACKEND: ("state_backend", _state_backend),
     CHECKPOINT_INTERVAL: ("checkpoint_interval_ms", _interval),
+    SORTED_INPUTS: ("sorted_inputs", _boolean),
+    BATCH_STATE_BACKEND: ("batch_state_backend", _boolean),
+    BACKLOG_INTERVAL: ("backlog_interval_ms", milliseconds),
 }
 """Option -> its field, and its parser, which raises ``ValueError`` with the value in front."""

@@ -127,6 +127,9 @@ class FunctionPlan(KeyedFunctionPlan):
         """
         if out_of_orderness_ms < 0:
             raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
+        if not options.sorted_inputs:
+            inputs = tuple(replace(keyed_input, is_sorted=False) for keyed_input in inputs)
+            function = function._in_stream()
         first = inputs[0].key
         for keyed_input in inputs:
             keyed_input.check()

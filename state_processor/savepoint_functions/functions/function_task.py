@@ -148,6 +148,7 @@ class KeyLoop:
         )
         self._timers = task.function._make_timer_service(backend, flows=self._fires_between)
         self._timers.last_watermark = task.last_watermark
+        self._timers.drops_at_end &= task.options.ends_as_batch
         self.side_outputs = SideOutputs(task.function)
         if task.broadcast is None:
             self._context = KeyedContext(self._timers, self.side_outputs)
@@ -216,7 +217,9 @@ class KeyLoop:
     def _end(self) -> None:
         watermark = self._task.last_watermark
         if not self._task.keeps_state:
-            self._calls.fire(self._timers.due(watermark=watermark, processing_time=MAX_WATERMARK))
+            is_batch = self._task.options.ends_as_batch
+            now = MAX_WATERMARK if is_batch else self.backend.clock()
+            self._calls.fire(self._timers.due(watermark=watermark, processing_time=now))
             return
         if watermark is not None:
             self._calls.fire(self._timers.due(watermark=watermark))

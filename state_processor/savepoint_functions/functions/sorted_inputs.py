@@ -9,6 +9,7 @@ their key's bytes and then by the bytes. Spark sorts, and spills if memory is sh
 | key       | BINARY | the key, as its serializer writes it                                     |
 | timestamp | BIGINT | of the row in ms; only if an input has timestamps                        |
 | input     | INT    | the input of the row; only if a function has several                     |
+| arrival   | BIGINT | the place of the row in its input; only if rows come as they arrive      |
 | row 0 0 … |        | the columns of the row, null for one of another input; ``row 1 0`` …     |
 
 Spark compares the first column of an order as a number, and, much more slowly, the other columns if
@@ -137,7 +138,7 @@ def _refuse_key(reason: str) -> None:
 
 
 KEY_GROUP, ORDER, KEY = "key_group", "order", "key"
-TIMESTAMP, INPUT = "timestamp", "input"
+TIMESTAMP, INPUT, ARRIVAL = "timestamp", "input", "arrival"
 
 _ORDER_BITS = 48
 
@@ -149,12 +150,16 @@ def row_columns(number: int, names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class KeyedInput:
-    """Rows, their key, the column of their timestamps, and the column that orders equal timestamps."""
+    """Rows, their key, the column of their timestamps, and the column that orders equal timestamps.
+
+    If not ``is_sorted``, rows of a key come in the order of arrival.
+    """
 
     data: DataFrame
     key: Key
     timestamps: str | None = None
     tie_breaker: str | None = None
+    is_sorted: bool = True
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -198,6 +203,8 @@ class KeyedInput:
                 columns[TIMESTAMP] = milliseconds(self.data, self.timestamps)
         if len(inputs) > 1:
             columns[INPUT] = F.lit(number)
+        if not self.is_sorted:
+            columns[ARRIVAL] = F.monotonically_increasing_id()
         for index, rows in enumerate(inputs):
             for position, field in enumerate(rows.data.schema):
                 column = F.lit(None).cast(field.dataType)
@@ -302,6 +309,8 @@ def in_key_groups(rows: DataFrame, max_parallelism: int) -> DataFrame:
 
 def in_order(rows: DataFrame, inputs: Iterable[KeyedInput]) -> DataFrame:
     """The rows sorted in their partitions: rows of a key follow each other."""
+    if ARRIVAL in rows.columns:
+        return rows.sortWithinPartitions(ORDER, KEY, ARRIVAL).drop(ARRIVAL)
     names = [name for name in (ORDER, KEY, TIMESTAMP, INPUT) if name in rows.columns]
     ties = [name for number, of in enumerate(inputs) for name in of.ties(number)]
     return rows.sortWithinPartitions(*names, *ties)

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from savepoint_functions.functions.backends import processing_time
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
+from savepoint_functions.functions.execution_options import BACKLOG_INTERVAL
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs, expect_one_output
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
@@ -148,12 +149,18 @@ class Backlog:
             SavepointExistsError: The directory has a finished backlog already; see
                 ``BacklogResult.find``.
             SavepointError: A task or the file system failed with this error.
-            ValueError: Not 1 <= parallelism <= max parallelism <= 32768.
+            ValueError: Not 1 <= parallelism <= max parallelism <= 32768; or the options ask for
+                savepoints during the backlog, which only a ``MixedModeJob`` has.
 
         Example:
             >>> result = backlog.run("/jobs/totals", "totals")
             >>> result.output.show()
         """
+        if self.rows.task.options.backlog_interval_ms:
+            raise ValueError(
+                "a backlog alone is a batch, without savepoints: run it in a MixedModeJob, or leave"
+                f" out {BACKLOG_INTERVAL}"
+            )
         spark = self.rows.inputs[0].data.sparkSession
         files = BacklogFiles.new(directory)
         max_parallelism = self.rows.max_parallelism(max_parallelism)

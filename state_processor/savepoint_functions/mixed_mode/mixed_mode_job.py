@@ -13,11 +13,13 @@ The directory of a job has:
 | ``backlog-<…>``       | results of the backlog, with the savepoint of the switch               |
 | ``stream``            | Spark's checkpoint of the stream, and the state of the switch          |
 | ``savepoints``        | the last savepoint of the interval                                     |
+| ``streamed-backlog``  | with ``execution.checkpointing.interval-during-backlog``: a job whose  |
+|                       | stream is the backlog, its ``rows``, and its last ``savepoint``        |
 
 An output takes the rows and the number of a batch. A batch that was not committed before a failure
 comes again, with the same number and the same rows. So each row counts once if an output replaces
 the rows of a batch number. The rows of a backlog have the number -1, and batches of the stream
-begin with 0.
+begin with 0. Batches of a backlog that is streamed begin with -2**62.
 
 Flink: FLIP-327.
 """
@@ -28,17 +30,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
+from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.location import Location, absolute
-from savepoint_functions.functions.backends.timers import MAX_WATERMARK
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.sorted_inputs import milliseconds
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
+from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
 from savepoint_functions.mixed_mode.input_checks import expect_alike, streamed_rows
 from savepoint_functions.mixed_mode.progress import no_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
-from savepoint_functions.mixed_mode.spark_paths import expect_path
+from savepoint_functions.mixed_mode.spark_paths import expect_path, readable
 from savepoint_functions.mixed_mode.stream_function import (
     OperatorSettings,
     StreamFunction,
@@ -47,11 +52,13 @@ from savepoint_functions.mixed_mode.stream_function import (
 from savepoint_functions.transformations.function_result import FunctionResult
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.session import is_remote, remote_error
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_functions.mixed_mode.progress import Tell
     from savepoint_functions.mixed_mode.stream_function import Output
@@ -62,6 +69,11 @@ if TYPE_CHECKING:
 
 BACKLOG_BATCH = -1
 """The number of the batch that has the rows of a backlog."""
+
+FIRST_BACKLOG_BATCH = -(2**62)
+"""The number of the first batch of a backlog that is streamed."""
+
+_ROWS_PER_FILE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +295,8 @@ class MixedModeJob:
     def _backlog(self, output: Output, on_progress: Tell | None) -> tuple[SparkSavepoint, int]:
         """The savepoint of the switch, and the watermark at it, in ms."""
         settings, spark = self.settings, self.backlog.rows.inputs[0].data.sparkSession
+        if self.backlog.rows.task.options.backlog_interval_ms:
+            return self._streamed_backlog(output, on_progress)
         result = BacklogResult.find(spark, self.directory, settings.uid)
         if result is None:
             result = self.backlog.run(
@@ -296,7 +310,75 @@ class MixedModeJob:
             output(result.output, BACKLOG_BATCH)
         return result.savepoint, result.watermark
 
+    def _streamed_backlog(
+        self, output: Output, on_progress: Tell | None
+    ) -> tuple[SparkSavepoint, int]:
+        """The savepoint and the watermark after a job whose stream is the backlog."""
+        job = self._of_backlog(f"{self.directory}/streamed-backlog")
+        path, spark = f"{job.directory}/savepoint", self.stream.inputs[0].data.sparkSession
+        try:
+            batch = CommittedBatch.beside(path)
+        except SavepointNotFoundError:
+
+            def give(rows: DataFrame, batch_id: int) -> None:
+                output(rows, FIRST_BACKLOG_BATCH + batch_id)
+
+            batch = job._drained(path, give, on_progress)
+        # Spark's watermark is 0 if there were no timestamps.
+        watermark = batch.watermark or MIN_WATERMARK
+        return Savepoint.load(spark, path, uids=[self.settings.uid]), watermark
+
+    def _drained(self, path: str, output: Output, on_progress: Tell | None) -> CommittedBatch:
+        """Runs the stream to its last row and writes a savepoint there; timers stay."""
+        begun = self._backlog(output, on_progress)
+        with self._started(*begun, output, on_progress, until_end=True) as running:
+            running.await_termination()
+            batch = running.last_batch
+            assert batch is not None  # a stream of files has a batch, if only of no rows
+            _remove(path)
+            running.take_savepoint(path)
+        return batch
+
+    def _of_backlog(self, directory: str) -> MixedModeJob:
+        """A job without a backlog, whose stream has the rows of this one's backlog."""
+        plan = self.backlog.rows
+        nothing = tuple(replace(rows, data=rows.data.limit(0)) for rows in plan.inputs)
+        options = plan.task.options
+        of_stream = replace(
+            options, checkpoint_interval_ms=options.backlog_interval_ms, backlog_interval_ms=0
+        )
+        rows = replace(plan, inputs=nothing, task=replace(plan.task, options=of_stream))
+        inputs = tuple(
+            _streamed(rows, f"{directory}/rows/{number}") for number, rows in enumerate(plan.inputs)
+        )
+        stream = replace(self.stream, inputs=inputs)
+        return MixedModeJob(replace(self.backlog, rows=rows), stream, self.settings, directory)
+
     def _has_begun(self) -> bool:
         """Whether the stream has had a batch, and the output therefore has the backlog's rows."""
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
+
+
+def _streamed(source: KeyedInput, path: str) -> KeyedInput:
+    """The rows of a bounded input as a stream, in the order of their timestamps.
+
+    One task writes them, because Spark streams files in the order in which they were written.
+    """
+    spark = source.data.sparkSession
+    if Location.of(f"{path}/_SUCCESS").file_size() is None:
+        rows = source.data.repartition(1)
+        if source.timestamps is not None and source.is_sorted:
+            rows = rows.sortWithinPartitions(milliseconds(rows, source.timestamps))
+        writer = rows.write.option("maxRecordsPerFile", _ROWS_PER_FILE).mode("overwrite")
+        with typed_errors():
+            writer.parquet(path)
+    files = spark.readStream.schema(source.data.schema).option("maxFilesPerTrigger", 1)
+    return replace(source, data=files.parquet(readable(spark, path)))
+
+
+def _remove(path: str) -> None:
+    """Removes what a killed run has left of a savepoint."""
+    location = Location.of(path)
+    if location.infos():
+        location.filesystem.delete_dir(location.path)

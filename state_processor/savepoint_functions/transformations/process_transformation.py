@@ -58,15 +58,26 @@ class KeyedFunctionVerbs(ABC):
     def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
         """The rows with options for the function.
 
-        | option                                | values                                       |
-        |---------------------------------------|----------------------------------------------|
-        | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
-        |                                       | on its way to a backlog's function           |
-        | execution.timers-between-rows.enabled | whether timers fire between the rows of      |
-        |                                       | their key; by default only with ``initial``  |
-        | execution.checkpointing.interval      | how often a stream has savepoints            |
-        | state.backend.type                    | ``rocksdb`` for state on disk, of keys that  |
-        |                                       | have more than memory; else ``single_key``   |
+        | option                                 | values                                      |
+        |----------------------------------------|---------------------------------------------|
+        | execution.sorted-inputs.enabled        | ``false`` for the rows of a key in the      |
+        |                                        | order of arrival: partition after partition |
+        |                                        | as Spark reads them. Nothing is late        |
+        | execution.sorted-inputs.memory         | the greatest size of a batch of sorted rows |
+        |                                        | on its way to a backlog's function          |
+        | execution.batch-state-backend.enabled  | ``false`` to fire timers that timers        |
+        |                                        | register at the end, and none of processing |
+        |                                        | time that isn't due; by default with sorted |
+        |                                        | inputs ``true``                             |
+        | execution.timers-between-rows.enabled  | whether timers fire between the rows of     |
+        |                                        | their key; by default only with ``initial`` |
+        | execution.checkpointing.interval       | how often a stream has savepoints           |
+        | execution.checkpointing.interval-      | how often a backlog has savepoints, as a    |
+        | during-backlog                         | stream from its first row; 0, the default,  |
+        |                                        | for a batch without any                     |
+        | state.backend.type                     | ``hashmap`` for state in memory; or         |
+        |                                        | ``rocksdb`` for state on disk, of keys that |
+        |                                        | have more than memory                       |
 
         Raises:
             ValueError: An option is unknown, or has no such value.

@@ -142,7 +142,7 @@ class WindowedRows:
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: A column, or that of the timestamps, is not ``BIGINT``.
-            ValueError: Rows have no timestamps.
+            ValueError: Rows have no timestamps, or the options say that inputs are not sorted.
 
         Example:
             >>> before = Window.orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
@@ -154,6 +154,11 @@ class WindowedRows:
         time = self.rows.timestamps
         if time is None:
             raise ValueError("rows have no timestamps: add assign_timestamps('at')")
+        if not self.keyed.options.sorted_inputs:
+            raise ValueError(
+                "rows that are not sorted have no watermark: leave out in_order_of_arrival, or"
+                " execution.sorted-inputs.enabled=false"
+            )
         for name in (arrival, watermark, time):
             data_type = column_of(self.rows.data, name)[1]
             if not fits(data_type, LongType()):

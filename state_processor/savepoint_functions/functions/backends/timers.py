@@ -70,6 +70,7 @@ class TimerService:
     those of process functions.
 
     ``last_watermark`` is the greatest event time in ms that rows may bring; None if no timer fires.
+    ``drops_at_end`` says whether timers that are registered at the end of time are dropped.
     """
 
     EVENT: Final = _STATES[EVENT_TIME]
@@ -94,6 +95,7 @@ class TimerService:
         self._watermark = MIN_WATERMARK
         self.is_used = False
         self.last_watermark: int | None = MAX_WATERMARK
+        self.drops_at_end = not flows
 
     def current_watermark(self) -> int:
         """The event time in ms that has been reached.
@@ -168,8 +170,8 @@ class TimerService:
         Timers up to ``watermark`` and ``processing_time``, both in ms, fire: first those of event
         time in the order of their timestamps, then those of processing time. None fires no timers
         of that domain. A timer that is registered while timers fire comes in its turn; a deleted
-        timer does not fire. At the end of time, unless event time flows, newly registered timers
-        are dropped, as in Flink's batch mode.
+        timer does not fire. At the end of time, newly registered timers may be dropped, see
+        ``drops_at_end``, as in Flink's batch mode.
 
         Raises:
             EndlessTimersError: Timers register each other without end.
@@ -230,7 +232,7 @@ class TimerService:
                 yield timestamp
 
     def _register(self, domain: str, timestamp: int) -> None:
-        if not self._flows and self._watermark == MAX_WATERMARK:
+        if self.drops_at_end and self._watermark == MAX_WATERMARK:
             return
         self.is_used = True
         if timestamp <= self._reached.get(domain, MIN_WATERMARK - 1):

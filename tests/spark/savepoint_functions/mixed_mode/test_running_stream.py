@@ -13,6 +13,7 @@ from support.streamed_rows import StreamedRows
 
 from savepoint_formats.errors import SavepointNotFoundError, UnstableKeyError
 from state_processor import (
+    Backlog,
     BacklogProgress,
     BatchProgress,
     CommittedBatch,
@@ -23,6 +24,7 @@ from state_processor import (
     OperatorTransformation,
     ParquetOutput,
     Savepoint,
+    TumblingWindows,
     Types,
     ValueStateDescriptor,
 )
@@ -42,6 +44,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 COLUMNS = "word STRING, at BIGINT"
 OUTPUT = "word STRING, what STRING, count BIGINT"
 INTERVAL = "execution.checkpointing.interval"
+DURING_BACKLOG = "execution.checkpointing.interval-during-backlog"
 
 
 class Counts(KeyedProcessFunction):
@@ -102,11 +105,13 @@ def test_history_as_a_stream_leaves_what_a_backlog_leaves(
     rows.write.parquet(history)
     streamed = spark.readStream.schema(rows.schema).parquet(history)
     whole = keyed(streamed.unionAll(live.frame(spark)))
-    told: dict[str, list[BacklogProgress | BatchProgress]] = {"batch": [], "stream": []}
+    told: dict[str, list[BacklogProgress | BatchProgress]]
+    told = {"batch": [], "stream": [], "interval": []}
     found = []
     for name, backlog, stream in (
         ("batch", past, keyed(live.frame(spark))),
         ("stream", keyed(rows.limit(0)), whole),
+        ("interval", past.with_options({DURING_BACKLOG: "1 ms"}), keyed(live.frame(spark))),
     ):
         folder = tmp_path / name
         job = MixedModeJob.of(backlog, stream, Counts(), SETTINGS, str(folder / "job"))
@@ -128,12 +133,15 @@ def test_history_as_a_stream_leaves_what_a_backlog_leaves(
         )
         phases = keys[1]["phases"]
         assert phases == [name == "batch"] * 10 + [False]
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
+    streamed_backlog = tmp_path / "interval" / "job" / "streamed-backlog"
+    assert len(list((streamed_backlog / "savepoints").iterdir())) == 1
+    assert not list(streamed_backlog.parent.glob("backlog-*"))
     state, timers_left, fired = found[0]
     assert state == [("new", 1), ("w0", 11), ("w1", 10), ("w2", 10)]
     assert timers_left == [145, 146]
     assert fired == 30
-    for name, rows_of_stream in (("batch", 2), ("stream", 32)):
+    for name, rows_of_stream in (("batch", 2), ("stream", 32), ("interval", 32)):
         batches = [one for one in told[name] if isinstance(one, BatchProgress)]
         assert sum(batch.rows for batch in batches) == rows_of_stream
     # That of the batch: the second time, there was none.
@@ -193,6 +201,26 @@ def test_a_function_that_fails_ends_the_stream_with_its_error_and_key(
     assert "in Counts for key 'wrong'" in str(caught.value)
     with job.start() as running, pytest.raises(StreamingQueryException, match="no such word"):
         running.await_termination(120)
+
+
+def test_a_streamed_backlog_comes_in_the_order_of_its_timestamps(
+    spark: SparkSession, live: StreamedRows, tmp_path: Path
+) -> None:
+    rows = [(f"w{number % 3}", number * 7 % 50) for number in range(50)]
+    past = keyed(spark.createDataFrame(rows, COLUMNS).repartition(4))
+    windows = past.window(TumblingWindows(10)).reduce(max, Types.LONG(), "at")
+    settings = OperatorSettings("windows", "at BIGINT")
+    live.put([("w0", 70)])
+    outputs = []
+    for name, backlog in (("batch", past), ("stream", past.with_options({DURING_BACKLOG: 1}))):
+        function, folder = windows.operator, str(tmp_path / name)
+        job = MixedModeJob.of(backlog, keyed(live.frame(spark)), function, settings, folder)
+        job.finish(f"{folder}/last", ParquetOutput(f"{folder}/rows"))
+        outputs.append(sorted(spark.read.parquet(f"{folder}/rows").select("at").collect()))
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0]) == 16
+    with pytest.raises(ValueError, match="a backlog alone is a batch"):
+        Backlog.of(backlog, function, settings.schema).run(f"{tmp_path}/alone", "windows")
 
 
 class TestRefused:
