@@ -7,7 +7,7 @@ first, such a key has only one row per partition. See ``docs/how-to/aggregate-lo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
 
 from pyspark.sql import functions as F
 
@@ -24,8 +24,11 @@ from savepoint_functions.transformations.local_state_transformation import (
     LocalStateTransformation,
     local_rows,
 )
-from savepoint_functions.transformations.process_transformation import NOT_CONNECTED
-from savepoint_functions.windows.window_assigners import WindowAssigner
+from savepoint_functions.transformations.process_transformation import (
+    NOT_CONNECTED,
+    KeyedRowsTransformation,
+)
+from savepoint_functions.transformations.windowed_rows import WindowedRows
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.types import TypeInformation
     from savepoint_formats.metadata import OperatorState
     from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.windows.window_assigners import WindowAssigner
     from savepoint_spark.writing.write_context import WriteContext
 
 TABLE_SIZE = 64 << 20
@@ -65,32 +70,60 @@ class LocalKeyedTransformation:
     def __repr__(self) -> str:
         return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
 
-    def window(self, column: str, *, is_merging: bool = False) -> Self:
-        """Rows with a window each, next to their key.
+    @overload
+    def window(self, column: str, *, is_merging: bool = False) -> Self: ...
+
+    @overload
+    def window(
+        self,
+        column: WindowAssigner,
+        *,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedRows: ...
+
+    def window(
+        self,
+        column: str | WindowAssigner,
+        *,
+        is_merging: bool = False,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> Self | WindowedRows:
+        """Rows with a window each, next to their key; or rows in windows, for a function over each.
+
+        Functions over windows of a partition give rows, which are keyed and merged like any rows.
+        Windows of a column need no function, and are faster.
 
         Args:
             column: The windows, see ``KeyedStateTransformation.window``; ``assign_windows`` makes
-                them.
-            is_merging: Whether windows merge, like session windows: windows of a key that overlap,
-                or touch, become one window when they are keyed, as in Flink.
+                them. Or an assigner, see ``KeyedRowsTransformation.window``.
+            is_merging: Whether windows of a column merge, like session windows: windows of a key
+                that overlap, or touch, become one window when they are keyed, as in Flink.
+            is_processing_time: As for ``KeyedRowsTransformation.window``, with an assigner.
+            allowed_lateness_ms: Likewise.
 
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: It has no windows.
-            TypeError: It is an assigner of windows, not a column.
+            ValueError: The lateness is negative.
 
         Example:
             >>> hours = assign_windows(sales, "sold_at", TumblingWindows(3_600_000), "hour")
-            >>> rows = OperatorTransformation.bootstrap_with(hours)
+            >>> rows = OperatorTransformation.bootstrap_with(hours).assign_timestamps("sold_at")
             >>> rows.local_key_by("shop").window("hour").aggregate(cents=Sum("cents"))
+            >>> windows = rows.local_key_by("shop").window(TumblingWindows(3_600_000))
+            >>> windows.process(Totals(), Types.LONG(), "cents").rows(schema)
         """
-        if isinstance(column, WindowAssigner):
-            raise TypeError(
-                f"rows in their partitions have a column of windows, not {column}: add one with"
-                " assign_windows(…), or key_by(…) the rows"
-            )
-        window_column(self.rows.data, column)
-        return replace(self, windows=column, is_merging=is_merging)
+        if isinstance(column, str):
+            window_column(self.rows.data, column)
+            return replace(self, windows=column, is_merging=is_merging)
+        return WindowedRows.of(
+            LocalRows((self._without_windows(),)),
+            column,
+            allowed_lateness_ms,
+            is_processing_time=is_processing_time,
+        )
 
     def aggregate(self, **aggregates: Aggregate) -> LocalAggregation:
         """Accumulators of the rows of each key in each partition.
@@ -168,6 +201,39 @@ class LocalKeyedTransformation:
                 " add the window to the columns of the key"
             )
         return self.rows
+
+
+@dataclass(frozen=True, repr=False)
+class LocalRows(KeyedRowsTransformation):
+    """Keyed rows that stay in their partition, for a function over windows."""
+
+    def process(
+        self,
+        function: KeyedFunction,
+        schema: StructType | str,
+        *,
+        initial: Operator | None = None,
+        out_of_orderness_ms: int = 0,  # noqa: ARG002  # windows have their own
+    ) -> DataFrame:
+        """See ``LocalKeyedTransformation.process``."""
+        if initial is not None:
+            _refuse_state("begin with no state")
+        return local_rows(self.inputs[0], function, schema)
+
+    def transform(self, *_: Any, **__: Any) -> NoReturn:
+        """Raises ``ValueError``, because local keyed state has no windows."""
+        _refuse_state("leave no state")
+
+    def run(self, *_: Any, **__: Any) -> NoReturn:
+        """Raises ``ValueError``; see ``transform``."""
+        _refuse_state("leave no state")
+
+
+def _refuse_state(what: str) -> NoReturn:
+    raise ValueError(
+        f"windows of a partition {what}, because local keyed state has no windows: take their"
+        " rows(…), and give these key_by(…).window(…), whose state a savepoint takes"
+    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,8 +19,11 @@ from state_processor import (
     OperatorSettings,
     OperatorTransformation,
     ProcessWindowFunction,
+    ReducingStateDescriptor,
     Savepoint,
     SessionWindows,
+    SlidingWindows,
+    Sum,
     TumblingWindows,
     Types,
     ValueStateDescriptor,
@@ -75,6 +78,37 @@ def mean() -> Any:
     return Mean()
 
 
+def placed(columns: int = 1) -> ProcessWindowFunction:
+    class Placed(ProcessWindowFunction):
+        def process(self, key: Any, context: Any, elements: list[Any]) -> Iterator[Any]:
+            (element,) = elements
+            values = (element,) if columns == 1 else tuple(element)
+            yield key, context.window().start, *values
+
+    return Placed()
+
+
+def parts() -> Any:
+    class Parts(type(mean())):  # type: ignore[misc]  # the class is made there
+        def get_result(self, accumulator: Any) -> Any:
+            return accumulator
+
+    return Parts()
+
+
+def mean_of_parts() -> Any:
+    class MeanOfParts(type(mean())):  # type: ignore[misc]  # likewise
+        def add(self, value: Any, accumulator: Any) -> Any:
+            return self.merge({"f0": value.total, "f1": value.n}, accumulator)
+
+    return MeanOfParts()
+
+
+def assert_same(windows: Any, others: Any, schema: str = SCHEMA) -> None:
+    expected = sorted(map(tuple, others.rows(schema).collect()))
+    assert sorted(map(tuple, windows.rows(schema).collect())) == expected != []
+
+
 def add(one: int, other: int) -> int:
     return one + other
 
@@ -84,11 +118,82 @@ def keyed(sales: DataFrame) -> KeyedStateTransformation:
     return OperatorTransformation.bootstrap_with(sales).assign_timestamps("at").key_by("shop")
 
 
-def test_an_assigner_is_no_column_of_local_windows(sales: DataFrame) -> None:
-    local = OperatorTransformation.bootstrap_with(sales).local_key_by("shop")
-    assigner: Any = TumblingWindows(100)
-    with pytest.raises(TypeError, match=r"have a column of windows, .* assign_windows\(…\)"):
-        local.window(assigner)
+def counted(*, is_merging: bool) -> ProcessWindowFunction:
+    """Gives the number of a window of its key, its times and elements, and the number of its firings."""
+    of_key = ReducingStateDescriptor("windows", LONG, add)
+    of_window = ValueStateDescriptor("firings", LONG)
+
+    class Counted(ProcessWindowFunction):
+        global_states = (of_key,)
+        window_states = () if is_merging else (of_window,)
+
+        def process(self, key: Any, context: Any, elements: list[Any]) -> Iterator[Any]:
+            number = context.global_state().get_state(of_key)
+            number.add(1)
+            if not is_merging:
+                firings = context.window_state().get_state(of_window)
+                firings.update((firings.value() or 0) + 1)
+                assert firings.value() == 1
+            window = context.window()
+            yield key, number.get(), window.start, window.end, len(elements), sum(elements)
+
+    return Counted()
+
+
+@pytest.mark.parametrize(
+    "assigner", [TumblingWindows(100), SlidingWindows(100, 50), SessionWindows(20)], ids=str
+)
+def test_windows_of_partitions_merge_into_those_of_keys(sales: DataFrame, assigner: Any) -> None:
+    of_partitions = "shop BIGINT, number BIGINT, start BIGINT, end BIGINT, n BIGINT, cents BIGINT"
+    rows = OperatorTransformation.bootstrap_with(sales).assign_timestamps("at")
+    function = counted(is_merging=assigner.is_merging)
+    local = rows.local_key_by("shop").window(assigner).process(function, LONG, "cents")
+    partial = local.rows(of_partitions).persist()
+    # Each of four partitions has windows of each key, which its state numbers.
+    numbers = partial.groupBy("shop", "number").count().collect()
+    assert {row["count"] for row in numbers if row.number == 1} == {4}
+    assert partial.agg(F.sum("n")).first()[0] >= 300
+    windows = partial.withColumn("window", F.struct("start", "end"))
+    merged = (
+        OperatorTransformation.bootstrap_with(windows)
+        .local_key_by("shop")
+        .window("window", is_merging=assigner.is_merging)
+        .aggregate(cents=Sum("cents"))
+        .key_by("shop")
+    )
+    # With a watermark this far behind, sessions that touch are one, in whatever order they come.
+    windowed = rows.key_by("shop").window(assigner).bounded_out_of_orderness(10_000)
+    expected = sorted(windowed.reduce(add, LONG, "cents", ranges()).rows(SCHEMA).collect())
+    found = merged.rows().select("window.start", "window.end", F.col("cents").cast("double"))
+    assert sorted(map(tuple, found.collect())) == sorted(map(tuple, expected)) != []
+
+
+def test_windows_of_partitions_reduce_and_aggregate_as_the_proposal_does(sales: DataFrame) -> None:
+    rows = OperatorTransformation.bootstrap_with(sales).assign_timestamps("at")
+    hours = rows.local_key_by("shop").window(TumblingWindows(500))
+    summed = hours.reduce(add, LONG, "cents", placed()).rows("shop BIGINT, at BIGINT, cents BIGINT")
+    means = hours.aggregate(parts(), PAIR, "cents", placed(2)).rows(
+        "shop BIGINT, at BIGINT, total BIGINT, n BIGINT"
+    )
+    whole = rows.key_by("shop").window(TumblingWindows(500))
+
+    def keyed_again(partial: DataFrame) -> Any:
+        again = OperatorTransformation.bootstrap_with(partial).assign_timestamps("at")
+        return again.key_by("shop").window(TumblingWindows(500))
+
+    assert summed.count() == means.count() == 4 * 5 * 4
+    merged = keyed_again(summed).reduce(add, LONG, "cents", ranges())
+    assert_same(merged, whole.reduce(add, LONG, "cents", ranges()))
+    of_parts = keyed_again(means).aggregate(mean_of_parts(), PAIR)
+    assert_same(of_parts, whole.aggregate(mean(), PAIR, "cents"), "mean DOUBLE")
+
+
+def test_windows_of_partitions_have_no_savepoint(sales: DataFrame) -> None:
+    rows = OperatorTransformation.bootstrap_with(sales).assign_timestamps("at")
+    windows = rows.local_key_by("shop").window(TumblingWindows(100)).reduce(add, LONG, "cents")
+    for leave in (windows.transform, windows.run):
+        with pytest.raises(ValueError, match=r"local keyed state has no windows: take their rows"):
+            leave()
 
 
 def test_operators_that_follow_each_other_have_one_savepoint(
@@ -189,6 +294,9 @@ def test_what_cannot_be_is_refused_before_it_runs(keyed: KeyedStateTransformatio
         keyed.window(TumblingWindows(10), allowed_lateness_ms=-1)
     with pytest.raises(ValueError, match="out_of_orderness_ms=-1"):
         hours.bounded_out_of_orderness(-1)
+    unsorted = keyed.with_options({"execution.sorted-inputs.enabled": False})
+    with pytest.raises(ValueError, match="leave out in_order_of_arrival"):
+        unsorted.window(TumblingWindows(10)).in_order_of_arrival("cents", "at")
     with pytest.raises(ColumnTypeError, match="column 'till' is string"):
         hours.in_order_of_arrival("till", "at")
     with pytest.raises(ColumnNotFoundError):
