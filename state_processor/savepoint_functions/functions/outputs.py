@@ -15,13 +15,13 @@ from pyspark.storagelevel import StorageLevel
 
 from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
 from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.session.session import is_at_least
+from savepoint_spark.session.session import is_at_least, is_remote
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_spark.reading.functions import OutputRow
 
@@ -211,15 +211,27 @@ def rows_in(table: DataFrame, column: str) -> DataFrame:
 
 
 def kept_once(table: DataFrame) -> DataFrame:
-    """The table, made at once, and kept on the disks of the executors while it is in use.
+    """The table, made at once: in the session's directory of checkpoints, or else on executors.
 
-    It is not a cache, because Spark would run the function again for a lost partition of a cache.
+    On executors, each partition is on the disks of two of them, so one may die. It is not a cache,
+    because Spark would run the function again for a lost partition of a cache.
 
     Raises:
         SavepointError: A task failed with this error.
     """
     with typed_errors():
-        if is_at_least("4.0"):
-            return table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-        # Older ones use the memory of executors first, and then their disks.
-        return table.localCheckpoint(eager=True)
+        if _has_checkpoints(table.sparkSession):
+            return table.checkpoint(eager=True)
+        if not is_at_least("4.0"):
+            # Older ones use the memory of executors first, and then their disks.
+            return table.localCheckpoint(eager=True)
+        master = table.sparkSession.conf.get("spark.master", "local") or ""
+        is_alone = master.partition("[")[0] == "local"
+        level = StorageLevel.DISK_ONLY if is_alone else StorageLevel.DISK_ONLY_2
+        return table.localCheckpoint(eager=True, storageLevel=level)
+
+
+def _has_checkpoints(spark: SparkSession) -> bool:
+    if is_remote(spark):
+        return spark.conf.get("spark.checkpoint.dir", None) is not None
+    return spark.sparkContext.getCheckpointDir() is not None

@@ -229,8 +229,7 @@ class KeyedFunctionVerbs(ABC):
                 MB. A key is never divided: one with more rows has a batch of its own.
 
         Returns:
-            The rows and the state. If there are rows, Spark keeps both on the disks of the
-            executors.
+            The rows and the state. If there are rows, Spark keeps both as ``run`` does.
 
         Raises:
             ValueError: There is no state, or there are two inputs; and the errors of ``transform``.
@@ -312,8 +311,8 @@ class KeyedFunctionVerbs(ABC):
             out_of_orderness_ms: As for ``process``.
 
         Returns:
-            The rows, the side outputs and the state. Spark keeps them on the disks of the
-            executors.
+            The rows, the side outputs and the state. Spark keeps them in its directory of
+            checkpoints, if the session has one; else each on the disks of two executors.
 
         Raises:
             ValueError: A schema has no columns, two side outputs have one name, the

@@ -34,6 +34,7 @@ _RAISED = re.compile(r"^([A-Za-z_][\w.]*): (.*)$", re.MULTILINE)
 _MESSAGE = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 # Spark waits 10 seconds for a worker that it starts by itself, which no option changes.
 _TOO_SLOW = re.compile("Python worker (?:failed )?to connect back")
+_RESULTS_LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 _AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
 
 # Spark counts 100 bytes of a binary column, and 8 of a row and of its number, whose halves ``_numbers``
@@ -64,6 +65,12 @@ def _typed(error: PySparkException | Py4JError) -> SavepointError | None:
         return JobError(
             "a Python worker of Spark has not started within 10 seconds, because the machine is busy:"
             " run it again, with fewer tasks at once, e.g. with spark.master=local[1]"
+        )
+    if _RESULTS_LOST in str(error):
+        return JobError(
+            "executors have died with the results of a function: run it again; with"
+            " spark.sparkContext.setCheckpointDir(…), on a file system that all machines see, the"
+            " next ones outlive executors"
         )
     kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _kinds(SavepointError)}
     raised = [(kinds[name], words) for name, words in _RAISED.findall(str(error)) if name in kinds]
