@@ -14,11 +14,13 @@ Flink: ``Checkpoints.storeCheckpointMetadata``, ``MetadataV2V3SerializerBase``.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, Record, list_of
-from savepoint_formats.errors import NotASavepointError, UnsupportedVersionError
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import FormatError, NotASavepointError, UnsupportedVersionError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.metadata.keyed_handles import read_keyed_handle, write_keyed_handle
@@ -31,7 +33,7 @@ from savepoint_formats.metadata.properties import CheckpointProperties
 from savepoint_formats.metadata.stream_handles import InlineStream, read_stream, write_stream
 
 if TYPE_CHECKING:
-    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+    from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import ChannelHandle
 
@@ -302,7 +304,36 @@ class CheckpointMetadata:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``NotASavepointError`` for other files, or ``UnsupportedVersionError``."""
+        """Raises ``NotASavepointError`` for other files, or ``UnsupportedVersionError``.
+
+        The error of a file that a tool changed because it took it for a text says so.
+        """
+        start = view.position
+        try:
+            return cls._read(view)
+        except FormatError as error:
+            change = cls._change_of_text(bytes(view.buffer[start:]))
+            if change:
+                error.message = (
+                    f"a tool that takes it for a text has written it, which {change}; get the"
+                    f" original file, and copy it as binary ({error.message})"
+                )
+            raise
+
+    @classmethod
+    def _change_of_text(cls, data: bytes) -> str:
+        """How a tool for texts has changed the bytes; empty if none did."""
+        with suppress(UnicodeDecodeError):
+            if _REPLACEMENT in data.decode():
+                return "put EF BF BD for each byte that is no UTF-8"
+        with suppress(FormatError, NotASavepointError):
+            if _CRLF in data:
+                cls._read(DataInputView(data.replace(_CRLF, b"\n")))
+                return "put CR LF for each LF"
+        return ""
+
+    @classmethod
+    def _read(cls, view: DataInputView) -> Self:
         version = _read_envelope(view)
         checkpoint_id = view.read_long()
         if checkpoint_id < 0:
@@ -326,6 +357,10 @@ class CheckpointMetadata:
             operator.write(view, self.version)
         if self.properties is not None:
             self.properties.write(view)
+
+
+_REPLACEMENT = "\ufffd"
+_CRLF = b"\r\n"
 
 
 def _read_envelope(view: DataInputView) -> int:

@@ -220,3 +220,23 @@ def test_properties_of_a_canonical_savepoint_are_those_that_flink_writes(
     path = samples / f"currency-{release}-hashmap-canonical" / "_metadata"
     read = CheckpointMetadata.read(DataInputView(path.read_bytes(), str(path)))
     assert CheckpointProperties.of_canonical_savepoint() == read.properties
+
+
+class TestTextTools:
+    """Editors, build tools and version control may take ``_metadata`` for a text."""
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [("utf8", "EF BF BD for each byte that is no UTF-8"), ("crlf", "CR LF for each LF")],
+    )
+    def test_a_file_of_such_a_tool_is_recognised(self, cases: Path, name: str, change: str) -> None:
+        data = (cases / "11-metadata-through-a-text-tool" / name / "_metadata").read_bytes()
+        with pytest.raises(FormatError, match=f"{change}; get the original file"):
+            CheckpointMetadata.read(DataInputView(data))
+
+    @pytest.mark.parametrize("size", [30, 500, 1000])
+    def test_other_damage_is_not_blamed_on_it(self, samples: Path, size: int) -> None:
+        data = (samples / "currency-1.20.5-hashmap-canonical" / "_metadata").read_bytes()
+        with pytest.raises(FormatError) as raised:
+            CheckpointMetadata.read(DataInputView(data[:size]))
+        assert "text" not in raised.value.message
