@@ -2,9 +2,6 @@
 
 Each change is applied to the DataFrame that the changes before it have made. Only the columns of
 changed states are written; other states are copied.
-
-Tables for users show what Spark can hold: microseconds, and times since 1677. A value that is
-written again must stay exact, or be refused.
 """
 
 from __future__ import annotations
@@ -15,11 +12,9 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_database.types.spark_values import SPARK, from_spark, leaves
-from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
-from savepoint_formats.scan.splits import bytes_of_splits
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 from savepoint_spark.changing.header_changes import RenamedElements
@@ -30,8 +25,8 @@ from savepoint_spark.changing.struct_columns import (
     with_times,
     without_times,
 )
-from savepoint_spark.columns import column_of, fitted, spark_schema, spark_type
-from savepoint_spark.session.tasks import rows_of_tasks
+from savepoint_spark.changing.table_rows import TableRows
+from savepoint_spark.columns import column_of, fitted, spark_type
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan, OperatorRows
@@ -41,14 +36,11 @@ from savepoint_spark.writing.stored_types import StoredTypes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -58,58 +50,6 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.operator_plan import ElementRows
 
 VALUE = "value"
-
-
-@dataclass(frozen=True)
-class TableRows:
-    """The rows of a table; the columns in ``written`` must stay exact."""
-
-    scan: TableScan
-    written: frozenset[str] = frozenset()
-    nanoseconds: Nanoseconds = "refuse"
-
-    def to_dataframe(self, spark: SparkSession) -> DataFrame:
-        """The rows; a task raises ``SchemaChangeError`` for a value that Spark would alter."""
-        columns = spark_schema(self.scan.schema, self.nanoseconds)
-        splits = tuple(self.scan.splits())
-        return rows_of_tasks(spark, self._read, splits, columns, bytes_of_splits(splits))
-
-    def exact_batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows as they are stored; raises as ``to_dataframe`` does."""
-        for split in self.scan.splits():
-            for batch in self.scan.read(split):
-                self._shown(batch)
-                yield batch
-
-    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        return map(self._shown, self.scan.read(split))
-
-    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if self.nanoseconds != "refuse":
-            return SPARK[self.nanoseconds].batch(batch)
-        # Columns that only expressions read may lose digits.
-        shown = SPARK["truncate"].batch(batch)
-        _expect_same(batch, shown, self.written)
-        return shown
-
-
-def _expect_same(rows: pa.RecordBatch, shown: pa.RecordBatch, written: frozenset[str]) -> None:
-    for field, stored, seen in zip(rows.schema, rows.columns, shown.columns, strict=True):
-        if stored.type == seen.type or field.name not in written:
-            continue
-        with within(f"column {field.name!r}"):
-            for leaf, seen_leaf in zip(leaves(stored), leaves(seen), strict=True):
-                _expect_same_leaf(leaf, seen_leaf)
-
-
-def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
-    if leaf.type == seen.type or from_spark(seen, leaf.type).equals(leaf):
-        return
-    raise SchemaChangeError(
-        f"a value of type {leaf.type} is finer or further away than the microseconds that Spark"
-        " has, and would be written as another one: leave the state as it is, or change it with"
-        " nanoseconds='struct'"
-    )
 
 
 @dataclass(frozen=True)
