@@ -22,7 +22,7 @@ from savepoint_formats.errors import MigrationError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.printable import printable
 from savepoint_formats.snapshots.from_scala import ScalaTarget
-from savepoint_spark.savepoint.changes import FlinkRelease
+from savepoint_spark.savepoint.migration_changes import FlinkRelease
 from savepoint_spark.session.session import task_count
 
 if TYPE_CHECKING:
