@@ -87,8 +87,8 @@ KINDS = (
     KindOfKey("short", Types.SHORT(), (-32768, 0, 7), ("-32768", "0", "7")),
     KindOfKey("int", Types.INT(), (-(2**31), 0, 7), (str(-(2**31)), "0", "7")),
     KindOfKey("long", Types.LONG(), (-(2**63), 0, 7), (str(-(2**63)), "0", "7")),
-    KindOfKey("float", Types.FLOAT(), (0.5, -0.0, 3.0), ("0.5", "-0.0", "3.0")),
-    KindOfKey("double", Types.DOUBLE(), (0.1, -0.0, 3.0), ("0.1", "-0.0", "3.0")),
+    KindOfKey("float", Types.FLOAT(), (0.5, -0.0, 0.0), ("0.5", "-0.0", "0.0")),
+    KindOfKey("double", Types.DOUBLE(), (0.1, -0.0, 0.0), ("0.1", "-0.0", "0.0")),
     KindOfKey("big int", Types.BIG_INT(), ("-1", "0", str(10**30)), ("-1", "0", str(10**30))),
     KindOfKey("big dec", Types.BIG_DEC(), ("1.0", "1.00", "-3"), ("1.0", "1.00", "-3")),
     KindOfKey(

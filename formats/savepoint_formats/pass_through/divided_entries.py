@@ -25,13 +25,15 @@ from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.recoded_columns import written_layout
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.state_files.state_chunk import StateChunk
-from savepoint_formats.tables.visible import visible_key
+from savepoint_formats.tables.visible import stored_key, visible_key
+from savepoint_formats.values.arrow_types import arrow_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.layout import Layout
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -113,9 +115,18 @@ def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeB
 
     Raises ``UnstableHashError`` if the end of a key is unknown, ``FormatError`` for a damaged key.
     """
-    layout = key_layout(state_chunk.state)
-    written = layout if kryo is None else written_layout(layout, kryo)
-    return Encoder(written).encode(decoded_keys(state_chunk, kryo))
+    return _encoded(decoded_keys(state_chunk, kryo), key_layout(state_chunk.state), kryo)
+
+
+def encoded_visible_keys(
+    keys: pa.Array, layout: Layout, kryo: KryoDialect | None
+) -> pa.LargeBinaryArray:
+    """Keys as readers see them, encoded like those of ``encoded_keys``."""
+    return _encoded(stored_key(keys, arrow_type(layout)), layout, kryo)
+
+
+def _encoded(keys: pa.Array, layout: Layout, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
+    return Encoder(layout if kryo is None else written_layout(layout, kryo)).encode(keys)
 
 
 def decoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.Array:

@@ -265,14 +265,20 @@ class TimerRows:
     def _fields(self) -> dict[str, pa.Array]:
         if not _has_fields(self.timers.type):
             return {"value": self.timers}
-        domain, _, service = self.state.removeprefix(TIMER_STATE_PREFIX).partition("_")
+        domain, service = timer_service(self.state)
         rows = len(self.timers)
         fields = {name: self.timers.field(name) for name in self.timers.type.names}
         if KEY in fields:
             fields[KEY] = visible_key(fields[KEY])
-        fields["time_domain"] = pa.repeat(TIME_DOMAINS.get(domain, domain), rows)
+        fields["time_domain"] = pa.repeat(domain, rows)
         fields["service"] = pa.repeat(service, rows)
         return fields
+
+
+def timer_service(state: str) -> tuple[str, str]:
+    """The time domain and the name of the timer service of a state of timers."""
+    domain, _, service = state.removeprefix(TIMER_STATE_PREFIX).partition("_")
+    return TIME_DOMAINS.get(domain, domain), service
 
 
 def _has_fields(timer_type: pa.DataType) -> bool:

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.errors import KeyTypeError
-from savepoint_formats.pass_through.divided_entries import ListedKeys, sample_hashes
-from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.recoded_columns import written_layout
+from savepoint_formats.pass_through.divided_entries import (
+    ListedKeys,
+    encoded_visible_keys,
+    sample_hashes,
+)
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 
 if TYPE_CHECKING:
@@ -31,18 +32,17 @@ def listed_keys(operator: Operator, keys: Sequence[Any], *, is_excluded: bool) -
     Raises ``KeyTypeError`` if it admits none of them.
     """
     layout = key_layout(next(state for state in operator.catalog.states if state.kind.is_keyed))
-    stored = arrow_type(layout)
-    wanted, error = [pa.array([], visible_key_type(stored))], None
+    key_type = visible_key_type(arrow_type(layout))
+    wanted, error = [pa.array([], key_type)], None
     for key in keys:
         try:
-            wanted.append(keys_of((key,), visible_key_type(stored)))
+            wanted.append(keys_of((key,), key_type))
         except KeyTypeError as refused:
             error = refused
     values = pa.concat_arrays(wanted)
     if error is not None and not len(values):
         raise error
-    written = layout if operator.kryo is None else written_layout(layout, operator.kryo)
-    encoded = Encoder(written).encode(stored_key(values, stored))
+    encoded = encoded_visible_keys(values, layout, operator.kryo)
     return ListedKeys(encoded.unique(), is_excluded)
 
 

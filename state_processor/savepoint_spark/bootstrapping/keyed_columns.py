@@ -199,7 +199,7 @@ class KeyedColumns(PlannedTransformation):
                 f" {alternatives(unknown[0], known)}"
             )
         key_groups = KEY_GROUP if KEY_GROUP in data.columns else None
-        keyed = cls(data, Key((KEY,), types.key, key_groups))
+        keyed = cls(data, Key((KEY,), operator.written(types.key), key_groups))
         for name in columns:
             state = NewState(known[name], name)
             state.expect_times(data, ttl_times)

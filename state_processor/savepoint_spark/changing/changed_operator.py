@@ -22,12 +22,13 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
-from savepoint_spark.changing.key_choice import keys_where, plan_without_keys
+from savepoint_spark.changing.key_choice import keys_where
 from savepoint_spark.changing.local_write import merged_instances
 from savepoint_spark.changing.mask_census import mask_census
 from savepoint_spark.changing.migration import Migration, migration_of
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
+from savepoint_spark.changing.present_names import present_columns
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.columns import column_of, expect_frame
 from savepoint_spark.writing.operator_plan import OperatorPlan, OperatorRows
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
+    from savepoint_spark.changing.present_names import Names
     from savepoint_spark.changing.stored_rows import StoredKeyedRows
 
 
@@ -86,7 +88,7 @@ class ChangedOperator(OperatorChanges):
     def stored_rows(self, spark: SparkSession | None) -> StoredKeyedRows:
         """Its remaining keyed states, in their stored form."""
         types = StoredTypes.of(self.operator)
-        return self._passed(spark, types.key, self._passing_of(types))
+        return self._passed(spark, types.key, self._passing_of(types), self._listed())
 
     def masked_fields(self, spark: SparkSession) -> Iterator[MaskedField]:
         """Fields of its states, with counts of masked values; raises what ``mask_census`` raises."""
@@ -98,15 +100,31 @@ class ChangedOperator(OperatorChanges):
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """See ``SavepointWriter.merge_local``."""
-        return replace(self, merged=merged_instances(self.operator, merge))
+        stored = {self.state(name).name: function for name, function in merge.items()}
+        return replace(self, merged=merged_instances(self.operator, stored))
+
+    @property
+    def names(self) -> Names:
+        """The present names of states that were renamed or removed, see ``present_names``."""
+        return {**dict(self.headers.states), **dict.fromkeys(self.removed)}
 
     def state(self, name: str) -> State:
-        """The state that has this name now, or ``StateNotFoundError``."""
+        """The state that has this name now, and its values of the savepoint.
+
+        Raises ``StateNotFoundError``, or ``SchemaChangeError`` if its values were given anew.
+        """
+        state = self._named(name)
+        if state.name in self.removed:
+            raise self._given_anew(name)
+        return state
+
+    def _named(self, name: str) -> State:
+        given = self.added.state_names()
         states = (state for state in self.operator.catalog.states if not state.kind.is_raw)
         known = {
             job_name(self.headers.name(state.name)): state
             for state in states
-            if state.name not in self.removed
+            if state.name not in self.removed or state.name in given
         }
         name = job_name(name)
         if name not in known:
@@ -115,23 +133,32 @@ class ChangedOperator(OperatorChanges):
             )
         return known[name]
 
+    def _given_anew(self, name: str) -> SchemaChangeError:
+        return SchemaChangeError(
+            f"state {name!r} of operator {self.operator.name} was given anew, and this change would"
+            " not see it: write that first, and change the new savepoint"
+        )
+
     def without(self, name: str) -> Self:
         """See ``SavepointWriter.remove_state``."""
-        stored_name = self.state(name).name
-        tables = tuple(table.without_state(stored_name) for table in self.tables)
-        return replace(self, removed=self.removed | {stored_name}, tables=tables)
+        return replace(self, removed=self.removed | {self.state(name).name})._with_names()
 
     def with_name(self, old: str, new: str) -> Self:
         """See ``SavepointWriter.rename_state``."""
-        state = self.state(old)
+        state = self._named(old)
         if is_python_state(state.name) and not is_python_state(new):
             new = PREFIX + new
-        others = (other for other in self.operator.catalog.states if other != state)
-        if new in map(self.headers.name, (other.name for other in others)):
+        gone = self.removed - self.added.state_names()
+        stored = {other.name for other in self.operator.catalog.states}
+        others = stored - gone - {state.name}
+        if new in map(self.headers.name, others):
             raise StateExistsError(
                 f"operator {self.operator.name} has a state {new!r} already; rename it first"
             )
-        return replace(self, headers=self.headers.with_name(state.name, new))
+        return replace(self, headers=self.headers.with_name(state.name, new))._with_names()
+
+    def _with_names(self) -> Self:
+        return replace(self, tables=tuple(table.with_names(self.names) for table in self.tables))
 
     def with_class(self, rename: ClassRename) -> Self:
         """See ``SavepointWriter.rename_class``."""
@@ -161,12 +188,15 @@ class ChangedOperator(OperatorChanges):
     def _table(
         self, spark: SparkSession | None, table: Table, subclasses: UndescribedSubclasses = "refuse"
     ) -> ChangedTable:
+        given = self.added.keyed
+        if given is not None and table.states[0].kind.is_keyed:
+            raise self._given_anew(given.states[0].name)
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:
             return replace(changed[table.name], spark=spark)
         shown = checked_subclasses(subclasses)
         unchanged = ChangedTable(spark, self.operator, table, undescribed_subclasses=shown)
-        return unchanged if self.deleted is None else unchanged.without_keys(self.deleted)
+        return unchanged.with_names(self.names)
 
     def with_table(self, table: ChangedTable) -> Self:
         """The operator with a table added, or changed once more."""
@@ -180,12 +210,10 @@ class ChangedOperator(OperatorChanges):
     ) -> Self:
         """See ``SavepointWriter.delete_keys``."""
         keyed = (table for table in self.operator.readable_tables if table.states[0].kind.is_keyed)
-        rows = [self._table(spark, table, subclasses).data() for table in keyed]
+        tables = [self._table(spark, table, subclasses) for table in keyed]
+        rows = [table.data(with_encoded_keys=True) for table in tables if table.has_keys]
         keys = keys_where(rows, where, self.operator.name)
-        deleted = keys if self.deleted is None else self.deleted.union(keys)
-        added = plan_without_keys(self.added, keys)
-        tables = tuple(table.without_keys(keys) for table in self.tables)
-        return replace(self, deleted=deleted, added=added, tables=tables)
+        return replace(self, deleted=keys if self.deleted is None else self.deleted.union(keys))
 
     def with_migration(self, scala: ScalaTarget | None = None) -> Self:
         """See ``SavepointWriter.migrate``."""
@@ -198,6 +226,11 @@ class ChangedOperator(OperatorChanges):
 
     def with_query(self, old: NodeRows, new: NodeRows) -> Self:
         """See ``SavepointWriter.sql_migrate``; the operator itself if its state stays as it is."""
+        if not self.is_same:
+            raise MigrationError(
+                f"operator {self.operator.name} was changed before, which a migration of its query"
+                " would not see: write that first, and migrate what it has written"
+            )
         types = StoredTypes.of(self.operator)
         with within(f"operator {self.operator.name}"):
             carried = carried_state(old, new, types.key, types.states)
@@ -228,9 +261,12 @@ class ChangedOperator(OperatorChanges):
         if state.kind.is_keyed:
             others = [] if state.namespace is None else [NAMESPACE]
             key_groups = [KEY_GROUP] if KEY_GROUP in data.columns else []
-            column = self.operator.state_columns.get(name, name)
-            names = (KEY, *others, *key_groups, column)
-            rows = data.select(*(column_of(data, name)[0] for name in names))
+            (table,) = (table for table in self.operator.tables if state in table.states)
+            # Timers have no column of their own in a table.
+            given = present_columns(table, self.names).get(name, self.headers.name(name))
+            column = present_columns(table, {}).get(name, name)
+            kept = (column_of(data, name)[0] for name in (KEY, *others, *key_groups))
+            rows = data.select(*kept, column_of(data, given)[0].alias(column))
             return KeyedColumns.like(rows, self.operator, ttl_times).plan()
         stored = rewritten_state(self.operator, name)
         columns = (KEY, VALUE) if state.kind is StateKind.BROADCAST else (VALUE,)

@@ -7,7 +7,8 @@ changed states are written; other states are copied.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
@@ -16,8 +17,16 @@ from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
+from savepoint_formats.state_files.state import StateKind, key_layout
 from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 from savepoint_spark.changing.header_changes import RenamedElements
+from savepoint_spark.changing.present_names import (
+    not_empty,
+    present_columns,
+    present_rows,
+    timed,
+    with_names,
+)
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.changing.struct_columns import (
     edited_column,
@@ -40,6 +49,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.pass_through.divided_entries import ListedKeys
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
@@ -47,6 +57,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
+    from savepoint_spark.changing.present_names import Names
     from savepoint_spark.writing.operator_plan import ElementRows
 
 VALUE = "value"
@@ -69,7 +80,8 @@ class TableChange:
 class ChangedTable:
     """A table and its changes; without a session only its types can be looked at.
 
-    With ``moves_keys``, keys go to other key groups; ``hash_code`` is as for a rescale.
+    With ``moves_keys``, keys go to other key groups; ``hash_code`` is as for a rescale. ``names`` has
+    the present names of states, see ``present_names``. Rows of ``deleted`` keys are not read.
     """
 
     spark: SparkSession | None
@@ -80,6 +92,8 @@ class ChangedTable:
     undescribed_subclasses: UndescribedSubclasses = "refuse"
     moves_keys: bool = False
     hash_code: HashKeys | None = None
+    names: Names = field(default_factory=dict)
+    deleted: ListedKeys | None = None
 
     @property
     def is_keyed(self) -> bool:
@@ -89,6 +103,7 @@ class ChangedTable:
     def states(self) -> tuple[State, ...]:
         """The states whose values are encoded anew."""
         names = {change.state for change in self.changes if not change.keeps_bytes}
+        names -= {name for name, present in self.names.items() if present is None}
         return tuple(state for state in self.table.states if state.name in names)
 
     @property
@@ -106,8 +121,19 @@ class ChangedTable:
         }
 
     def column_name(self, state: State) -> str:
-        columns = self.table.state_columns()
-        return next(column.name for column, shown in columns if shown == state)
+        """The present column of a state."""
+        return self._columns(self.names)[state.name]
+
+    def stored_column(self, state: State) -> str:
+        """The column of a state in ``rows``."""
+        return self._columns({})[state.name]
+
+    def _columns(self, names: Names) -> dict[str, str]:
+        return (
+            present_columns(self.table, names)
+            if self.is_keyed
+            else {self.table.states[0].name: VALUE}
+        )
 
     def snapshot(self, state: State) -> TypeSerializerSnapshot:
         """The serializer of the state's values after the changes so far."""
@@ -121,22 +147,38 @@ class ChangedTable:
             with_times=self.is_keyed,
             undescribed_subclasses=self.undescribed_subclasses,
         )
-        written = frozenset({KEY, NAMESPACE, *map(self.column_name, self.states)})
-        return TableRows(self.operator.scan(self.table, options), written, self.nanoseconds)
+        changed = self.states
+        written = frozenset({KEY, NAMESPACE, *map(self.stored_column, changed)} if changed else ())
+        scan = self.operator.scan(self.table, options)
+        key = key_layout(self.table.states[0]) if self.has_keys else None
+        return TableRows(scan, written, self.nanoseconds, key, deleted=self.deleted)
 
-    def data(self) -> DataFrame:
+    @property
+    def has_keys(self) -> bool:
+        """Whether it has a column of keys, unlike raw state."""
+        return self.is_keyed and any(column.name == KEY for column in self.table.columns)
+
+    def data(self, *, with_encoded_keys: bool = False) -> DataFrame:
         """The rows after all changes; times of last access are columns next to the values."""
         if self.spark is None:
             raise ValueError("Spark reads the rows of a table, and there is no session")
-        rows = self.rows.to_dataframe(self.spark)
+        stored = replace(self.rows, has_encoded_keys=with_encoded_keys)
+        rows = stored.to_dataframe(self.spark)
         for state in self._timed():
-            name = self.column_name(state)
+            name = self.stored_column(state)
             column = column_of(rows, name)[0]
-            columns = {_timed(name): column, name: without_times(column, state.timed_value)}
+            columns = {timed(name): column, name: without_times(column, state.timed_value)}
             rows = rows.withColumns(columns)
         for change in self.changes:
             rows = change.apply(rows)
-        return rows
+        return self._present(rows) if with_encoded_keys else rows
+
+    def _present(self, rows: DataFrame) -> DataFrame:
+        """The rows after all changes, without those of keys that have nothing any more."""
+        # Not behind each change: what Spark pushes down grows with every change below it.
+        is_changed = self.is_keyed and bool(self.touched)
+        columns = self._columns(self.names).values()
+        return present_rows(rows, columns) if is_changed and columns else rows
 
     def _timed(self) -> Iterator[State]:
         if self.is_keyed:
@@ -155,7 +197,7 @@ class ChangedTable:
         """The table with these options; raises ``ValueError`` if an earlier change has others."""
         options = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
         for option, value in options.items():
-            if self.changes and value != getattr(self, option):
+            if self.touched and value != getattr(self, option):
                 raise ValueError(
                     f"{option}={value!r}, but an earlier change of table {self.table.name!r}"
                     f" has {option}={getattr(self, option)!r}: give both the same value, or write one"
@@ -175,13 +217,16 @@ class ChangedTable:
         if self.undescribed_subclasses != "refuse" and state.name not in self.snapshots:
             stored = with_open_pojos(stored)
 
-        def apply(data: DataFrame) -> DataFrame:
+        def apply(rows: DataFrame) -> DataFrame:
+            data = self._present(rows)
             column = column_of(data, name)[0]
             new = expression if where is None else F.when(where, expression).otherwise(column)
+            if state.kind in (StateKind.LIST, StateKind.MAP):
+                new = not_empty(data, new)
             columns = {name: new}
             if has_times(stored) and self.is_keyed:
-                before = column_of(data, _timed(name))[0]
-                columns[_timed(name)] = with_times(new, before, as_records(stored), now_ms)
+                before = column_of(data, timed(name))[0]
+                columns[timed(name)] = with_times(new, before, as_records(stored), now_ms)
             return data.withColumns(columns)
 
         changed = self.with_change(TableChange(state.name, apply))
@@ -196,7 +241,7 @@ class ChangedTable:
         is_timed = has_times(stored) and self.is_keyed
 
         def apply(data: DataFrame) -> DataFrame:
-            whole = _timed(name) if is_timed else name
+            whole = timed(name) if is_timed else name
             column = edited_column(*column_of(data, whole), wanted, edit, new)
             data = data.withColumn(whole, column)
             if is_timed:
@@ -205,16 +250,14 @@ class ChangedTable:
 
         return self.with_change(TableChange(state.name, apply, edit))
 
-    def without_keys(self, keys: DataFrame) -> Self:
-        """The table without the rows of some keys, which are the column ``key``."""
-        if not self.is_keyed:
-            return self
-        return self.with_change(TableChange(None, lambda data: data.join(keys, [KEY], "left_anti")))
-
-    def without_state(self, name: str) -> Self:
-        """The table without the changes of a state."""
-        others = tuple(change for change in self.changes if change.state != name)
-        return self if others == self.changes else replace(self, changes=others)
+    def with_names(self, names: Names) -> Self:
+        """The table with these present names of states."""
+        before, states = self.names, [state.name for state in self.table.states]
+        is_same = all(before.get(name, name) == names.get(name, name) for name in states)
+        if not self.is_keyed or is_same:
+            return replace(self, names=names)
+        apply = partial(with_names, table=self.table, before=before, after=names)
+        return replace(self, names=names, changes=(*self.changes, TableChange(None, apply)))
 
     def plan(self) -> OperatorPlan:
         """The new state; empty if only headers change."""
@@ -238,13 +281,13 @@ class ChangedTable:
         data, states = self.data(), []
         for state in self.states:
             name = self.column_name(state)
-            column = _timed(name) if has_times(state.stored) else name
+            column = timed(name) if has_times(state.stored) else name
             states.append(NewState(self.info(state, types), column))
             states[-1].check(data)
         serializer = states[0].namespace
         namespace = None if serializer is None else (column_of(data, NAMESPACE)[0], serializer)
         key_groups = None if self.moves_keys else KEY_GROUP
-        key = Key((KEY,), types.key, key_groups, self.hash_code)
+        key = Key((KEY,), self.operator.written(types.key), key_groups, self.hash_code)
         rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
         return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
 
@@ -283,10 +326,6 @@ def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
     snapshot = info.serializer(VALUE_SERIALIZER)
     assert snapshot is not None  # every state has one
     return operator.written(snapshot)
-
-
-def _timed(name: str) -> str:
-    return f"timed {name}"
 
 
 def _expect_no_records(state: State) -> None:

@@ -26,7 +26,7 @@ from savepoint_spark.changing.changed_table import (
 )
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.header_changes import HeaderChanges, RenamedElements
-from savepoint_spark.changing.key_choice import encoded_keys
+from savepoint_spark.changing.key_choice import listed_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
 from savepoint_spark.changing.named_classes import RecodedState, expect_not_named
 from savepoint_spark.changing.stored_elements import StoredElements, operator_states
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.pass_through.divided_entries import KeyChoice
+    from savepoint_formats.pass_through.divided_entries import KeyChoice, ListedKeys
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 class OperatorChanges:
     """The changes of an operator.
 
-    ``removed`` also has the states that ``added`` replaces. ``deleted`` has keys, as the column
-    ``key``. ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
+    ``removed`` also has the states that ``added`` replaces. ``deleted`` has the bytes of keys.
+    ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
     ``merged`` says how local states become ordinary ones; None lets them stay local. ``choices`` select
     among the keys that are not ``deleted``. ``masks`` has the rules of masked fields.
     """
@@ -92,19 +92,21 @@ class OperatorChanges:
     def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
         """Reads and encodes as ``write`` does, raises its errors, and writes nothing."""
         self._expect_movable(parallelism, max_parallelism)
+        deleted = self._listed()
         if self.operator.has_keyed_state:
             types = StoredTypes.of(self.operator)
-            self._passed(spark, types.key, self._passing_of(types)).check(max_parallelism)
+            passing = self._passing_of(types)
+            self._passed(spark, types.key, passing, deleted).check(max_parallelism)
         for name, state in operator_states(self.operator).items():
             if name not in self._written():
                 masked = self._masked_elements(StoredElements(None, self.operator, state))
                 self._recoded.elements(masked)[0].check()
         self._expect_known()
-        added = self.added
+        added, tables = self.added, self._moved_tables(max_parallelism, deleted)
         if spark is None:
-            check_values(self._moved_tables(max_parallelism), max_parallelism)
+            check_values(tables, max_parallelism)
         else:
-            added = with_tables(added, self._moved_tables(max_parallelism), spark)
+            added = with_tables(added, tables, spark)
         self.headers.plan(added).check(parallelism, max_parallelism)
 
     def write(self, context: WriteContext) -> OperatorState:
@@ -158,12 +160,18 @@ class OperatorChanges:
             return True
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)
 
-    def _moved_tables(self, max_parallelism: int) -> tuple[ChangedTable, ...]:
+    def _listed(self) -> ListedKeys | None:
+        return None if self.deleted is None else listed_keys(self.deleted)
+
+    def _moved_tables(
+        self, max_parallelism: int, deleted: ListedKeys | None
+    ) -> tuple[ChangedTable, ...]:
         """The changed tables; their keys are hashed if their key groups change."""
+        tables = tuple(replace(it, deleted=deleted) for it in self.tables)
         if max_parallelism == self.operator.record.max_parallelism:
-            return self.tables
+            return tables
         hash_keys = self._hash_keys
-        return tuple(replace(it, moves_keys=True, hash_code=hash_keys) for it in self.tables)
+        return tuple(replace(it, moves_keys=True, hash_code=hash_keys) for it in tables)
 
     @property
     def _hash_keys(self) -> HashKeys | None:
@@ -171,12 +179,14 @@ class OperatorChanges:
 
     def _keyed(self, context: WriteContext) -> KeyedPlan | None:
         spark = context.spark
-        plan = with_tables(self.added, self._moved_tables(context.max_parallelism), spark)
+        deleted = self._listed()
+        tables = self._moved_tables(context.max_parallelism, deleted)
+        plan = with_tables(self.added, tables, spark)
         if not self.operator.has_keyed_state:
             return plan.keyed
         types = StoredTypes.of(self.operator)
         passing = self._passing_of(types)
-        passed = self._passed(spark, types.key, passing)
+        passed = self._passed(spark, types.key, passing, deleted)
         if self.is_local:
             return self._local(types.key, passing, passed) if passing else None
         key_serializer = (self.migration and self.migration.key) or types.key
@@ -207,10 +217,11 @@ class OperatorChanges:
         spark: SparkSession | None,
         key: TypeSerializerSnapshot,
         passing: tuple[StateMetaInfo, ...],
+        deleted: ListedKeys | None,
     ) -> StoredKeyedRows:
         layout, choices = key.layout(), self.choices
-        if self.deleted is not None:
-            choices = (encoded_keys(self.deleted, layout), *choices)
+        if deleted is not None:
+            choices = (deleted, *choices)
         return StoredKeyedRows(
             spark,
             self.operator,

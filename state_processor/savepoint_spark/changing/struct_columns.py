@@ -196,7 +196,7 @@ def _check(table: ChangedTable, max_parallelism: int) -> None:
     for batch in table.rows.exact_batches():
         changed = {name: batch.column(name) for name in batch.schema.names}
         for state in table.states:
-            name = table.column_name(state)
+            name = table.stored_column(state)
             with within(f"state {state.name!r}"):
                 changed[name] = _changed(table, state, changed[name])
         encode(pa.RecordBatch.from_pydict(changed))
@@ -213,7 +213,7 @@ def _changed(table: ChangedTable, state: State, values: pa.Array) -> pa.Array:
 def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatch], object]:
     types = StoredTypes.of(table.operator)
     states = [
-        NewState(table.info(state, types), table.column_name(state)) for state in table.states
+        NewState(table.info(state, types), table.stored_column(state)) for state in table.states
     ]
     namespace = states[0].namespace
     columns = (
@@ -223,7 +223,7 @@ def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatc
         for number, state in enumerate(states)
     )
     encoding = RunEncoding(
-        types.key.layout(),
+        table.operator.written(types.key).layout(),
         None if namespace is None else namespace.layout(),
         max_parallelism,
         tuple(columns),
@@ -244,7 +244,7 @@ def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatc
 
 def _elements(table: ChangedTable) -> Callable[[pa.RecordBatch], object]:
     (state,) = table.states
-    name, layout = table.column_name(state), table.snapshot(state).layout()
+    name, layout = table.stored_column(state), table.snapshot(state).layout()
     key = rewritten_state(table.operator, state.name).key
 
     def encode(batch: pa.RecordBatch) -> Iterator[pa.Array]:

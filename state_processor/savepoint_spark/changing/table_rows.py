@@ -9,34 +9,52 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import BinaryType
+
 from savepoint_database.types.spark_values import SPARK, from_spark, leaves
 from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.pass_through.divided_entries import encoded_visible_keys
 from savepoint_formats.scan.splits import bytes_of_splits
+from savepoint_formats.tables.tables import KEY
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.session.tasks import rows_of_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.pass_through.divided_entries import ListedKeys
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
+ENCODED_KEY = "$encoded key"
+
 
 @dataclass(frozen=True)
 class TableRows:
-    """The rows of a table; the columns in ``written`` must stay exact."""
+    """The rows of a table; the columns in ``written`` must stay exact.
+
+    With the layout of its keys, a table can have their bytes in a column ``ENCODED_KEY``, and leave
+    out the rows of ``deleted`` keys. Bytes tell apart what Spark takes for equal, such as 0.0 and -0.0.
+    """
 
     scan: TableScan
     written: frozenset[str] = frozenset()
     nanoseconds: Nanoseconds = "refuse"
+    key: Layout | None = None
+    has_encoded_keys: bool = False
+    deleted: ListedKeys | None = None
 
     def to_dataframe(self, spark: SparkSession) -> DataFrame:
         """The rows; a task raises ``SchemaChangeError`` for a value that Spark would alter."""
         columns = spark_schema(self.scan.schema, self.nanoseconds)
+        if self.has_encoded_keys:
+            columns = columns.add(ENCODED_KEY, BinaryType())
         splits = tuple(self.scan.splits())
         return rows_of_tasks(spark, self._read, splits, columns, bytes_of_splits(splits))
 
@@ -48,7 +66,18 @@ class TableRows:
                 yield batch
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        return map(self._shown, self.scan.read(split))
+        for batch in self.scan.read(split):
+            if self.key is None:
+                yield self._shown(batch)
+                continue
+            keys = encoded_visible_keys(batch.column(KEY), self.key, self.scan.kryo)
+            if self.deleted is not None:
+                is_kept = pc.invert(pc.is_in(keys, self.deleted.keys))
+                batch, keys = batch.filter(is_kept), keys.filter(is_kept)  # noqa: PLW2901
+            shown = self._shown(batch)
+            if self.has_encoded_keys:
+                shown = shown.append_column(ENCODED_KEY, keys.cast(pa.binary()))
+            yield shown
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":

@@ -10,7 +10,7 @@ from savepoint_database.privacy.chosen_keys import limits_of, listed_keys, lowes
 from savepoint_database.privacy.file_search import keyed_files
 from savepoint_database.privacy.mask_plan import MaskPlan, expect_all_named
 from savepoint_database.privacy.mask_rules import MaskRules
-from savepoint_formats.errors import KeyTypeError
+from savepoint_formats.errors import KeyTypeError, SchemaChangeError
 from savepoint_formats.pass_through.divided_entries import SampledKeys
 from savepoint_spark.changing import needs_conversion
 from savepoint_spark.savepoint.state_changes import StateChanges
@@ -164,6 +164,11 @@ def _changes(writer: SavepointWriter) -> Iterator[tuple[PlannedOperator, Changed
 
 
 def _with_masks(plan: MaskPlan, change: ChangedOperator) -> ChangedOperator:
+    if change.headers.states:
+        raise SchemaChangeError(
+            f"operator {change.operator.name} has renamed states, and rules know the old names: mask"
+            " before you rename, or write the names first, and mask the new savepoint"
+        )
     return replace(change, masks=plan)
 
 

@@ -12,8 +12,8 @@ from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.scan.splits import bytes_of_splits
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
-from savepoint_spark.changing.table_rows import TableRows
 from savepoint_spark.changing.local_write import merge_instances
+from savepoint_spark.changing.table_rows import TableRows
 from savepoint_spark.reading.per_key import KeyedReaderJob, ReaderPlan, keys_of_function, row_types
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.reading.window_reader import WindowReaderJob
