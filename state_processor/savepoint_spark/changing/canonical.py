@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import ConversionError, SavepointError
@@ -13,6 +14,7 @@ from savepoint_formats.tables.catalog import keyed_headers
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.metadata.checkpoint import SubtaskState
 
 
 def needs_conversion(operator: Operator) -> bool:
@@ -43,12 +45,18 @@ def expect_convertible(operator: Operator) -> None:
         )
 
 
-def _has_state_v2(operator: Operator) -> bool:
-    """Whether a canonical file has state V2, which Flink never writes there."""
+def is_of_forst(operator: Operator) -> bool:
+    """Whether the files of its first subtask with keyed state have state V2, which only ForSt writes."""
+    keyed = (it for it in operator.record.subtasks if it.managed_keyed_state is not None)
+    return _has_state_v2(operator, tuple(islice(keyed, 1)))
+
+
+def _has_state_v2(operator: Operator, subtasks: tuple[SubtaskState, ...] | None = None) -> bool:
+    """Whether files of these subtasks, or all, have state V2, which Flink never writes canonically."""
     with suppress(SavepointError):
         return any(
             info.type is BackendStateType.KEY_VALUE_V2
-            for subtask in operator.record.subtasks
+            for subtask in subtasks or operator.record.subtasks
             for header in keyed_headers(operator.directory, subtask)
             for info in header.states
         )

@@ -175,7 +175,8 @@ class PlannedOperator:
         made = self.transformation
         if isinstance(made, PlannedTransformation):
             return made.plan().kryo_versions()
-        return frozenset()
+        change = None if made is None else self.change
+        return frozenset() if change is None else change.added.kryo_versions()
 
     def check(self, spark: SparkSession | None) -> None:
         """Reads what ``write`` would read, raises its errors, and writes nothing."""
@@ -188,6 +189,14 @@ class PlannedOperator:
         """Whether keyed state of the source is written anew."""
         change = None if self.transformation is None else self.change
         return change is not None and change.writes_keys(self.parallelism, self.max_parallelism)
+
+    @property
+    def becomes_canonical(self) -> bool:
+        """Whether keyed state is written, which always becomes canonical."""
+        made = self.transformation
+        if self.is_made_anew and isinstance(made, PlannedTransformation):
+            return made.plan().keyed is not None
+        return self.writes_keys
 
     def undescribed(self) -> list[str]:
         """Messages for its states with objects of undescribed classes."""

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import (
+    ConversionError,
     EmptySavepointError,
     MigrationError,
     UndecodableError,
@@ -18,6 +19,7 @@ from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
 from savepoint_formats.printable import html_records, without_secrets
 from savepoint_formats.values.kryo.dialect import KryoVersion
+from savepoint_spark import changing
 from savepoint_spark.writing.stored_types import expect_key_types
 from savepoint_spark.writing.write_context import WriteContext
 
@@ -140,6 +142,7 @@ def planned_savepoint(
 ) -> PlannedSavepoint:
     """See ``SavepointWriter.plan``."""
     _expect_operators(writer)
+    _expect_one_backend(writer)
     writer = _of_one_kryo(writer)
     target, copies = NewSnapshot.at(path, mode), _copies(writer)
     operators = writer.operators
@@ -167,6 +170,7 @@ def written_savepoint(
     """See ``SavepointWriter.write``."""
     start = perf_counter()
     _expect_operators(writer)
+    _expect_one_backend(writer)
     _expect_key_types(writer)
     operators = tuple(operator.with_hash_codes() for operator in writer.operators)
     writer = _of_one_kryo(replace(writer, operators=operators))
@@ -257,6 +261,27 @@ def _of_one_kryo(writer: SavepointWriter) -> SavepointWriter:
 def _expect_operators(writer: SavepointWriter) -> None:
     if not writer.operators:
         raise EmptySavepointError("the savepoint would have no operators; add one, or keep one")
+
+
+def _expect_one_backend(writer: SavepointWriter) -> None:
+    """Raises ``ConversionError`` for canonical files beside those of ForSt: no backend restores both."""
+    anew = [operator for operator in writer.operators if operator.becomes_canonical]
+    if not anew:
+        return
+    copied = [
+        operator.source
+        for operator in writer.operators
+        if operator.source is not None and operator.transformation is None
+    ]
+    native = [source for source in copied if changing.needs_conversion(source)]
+    sources = (operator.source for operator in anew if operator.source is not None)
+    if native and any(map(changing.is_of_forst, (*native, *sources))):
+        raise ConversionError(
+            f"the keyed state of operator {anew[0].name} becomes a canonical file, which ForSt does not"
+            f" restore, and that of operator {native[0].name} stays in files of ForSt, which no other"
+            " backend restores: add convert() to the changes, or run savepoint convert first, and"
+            " restore the result with RocksDB or on the heap"
+        )
 
 
 def _expect_key_types(writer: SavepointWriter) -> None:

@@ -116,3 +116,18 @@ def test_a_map_whose_user_keys_nobody_tells_is_refused(spark: SparkSession, tmp_
     without.convert().write(str(tmp_path / "out"))
     after = Savepoint.open(str(tmp_path / "out"))
     assert not {name for _, name in headers(after)} & set(maps)
+
+
+def test_one_operator_of_forst_is_not_changed_alone(spark: SparkSession, tmp_path: Path) -> None:
+    sample = Sample("windows-2.2.1-rocksdb-native")
+    path = savepoint_v2(Path(sample.path), tmp_path / "v2")
+    savepoint = Savepoint.load(spark, str(path), uids=sample.uids)
+    native = [it.name for it in savepoint.operators() if it.has_keyed_state]
+    assert len(native) > 1
+    writer = savepoint.delete_keys(native[0], "key IS NULL")
+    for write in (writer.plan, writer.write):
+        with pytest.raises(ConversionError, match=r"no other backend restores: add convert\(\)"):
+            write(str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    writer.convert().plan(str(tmp_path / "out"))
+    savepoint.rename_operator(native[0], "other").plan(str(tmp_path / "out"))
