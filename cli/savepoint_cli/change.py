@@ -200,6 +200,12 @@ def widen_field(
     help="The new value, an expression over the columns of the state's table.",
 )
 @click.option("--where", metavar="SQL", help="The rows to change; all by default.")
+@click.option(
+    "--last-access",
+    metavar="SQL",
+    help="The last access of new values with a time to live: a timestamp or milliseconds, or an array"
+    " or a map of them; now by default.",
+)
 @_changes_values
 def update_state(
     writer: SavepointWriter, operator: str, state: str, expression: str, **others: Any

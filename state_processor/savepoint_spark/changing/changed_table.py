@@ -19,6 +19,12 @@ from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import StateKind, key_layout
 from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
+from savepoint_spark.changing.access_times import (
+    NewTimes,
+    has_times,
+    with_times,
+    without_times,
+)
 from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.present_names import (
     not_empty,
@@ -28,12 +34,7 @@ from savepoint_spark.changing.present_names import (
     with_names,
 )
 from savepoint_spark.changing.stored_elements import rewritten_state
-from savepoint_spark.changing.struct_columns import (
-    edited_column,
-    has_times,
-    with_times,
-    without_times,
-)
+from savepoint_spark.changing.struct_columns import edited_column
 from savepoint_spark.changing.table_rows import TableRows
 from savepoint_spark.columns import column_of, fitted, spark_type
 from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.operator_plan import ElementRows
 
 VALUE = "value"
+
+_NEW, _WHERE, _ACCESS = "$new", "$where", "$last access"
+_COLLECTIONS = (StateKind.LIST, StateKind.MAP)
 
 
 @dataclass(frozen=True)
@@ -209,7 +213,13 @@ class ChangedTable:
             undescribed_subclasses=checked_subclasses(undescribed_subclasses),
         )
 
-    def with_values(self, state: State, expression: Column, where: Column | None) -> Self:
+    def with_values(
+        self,
+        state: State,
+        expression: Column,
+        where: Column | None,
+        last_access: Column | None = None,
+    ) -> Self:
         """The table with other values of a state; ``ColumnTypeError`` for another type."""
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
@@ -217,17 +227,31 @@ class ChangedTable:
         if self.undescribed_subclasses != "refuse" and state.name not in self.snapshots:
             stored = with_open_pojos(stored)
 
+        is_timed = has_times(stored) and self.is_keyed
+        if last_access is not None and not is_timed:
+            raise ValueError(f"state {state.name!r} has no time to live, so no time of last access")
+
         def apply(rows: DataFrame) -> DataFrame:
             data = self._present(rows)
-            column = column_of(data, name)[0]
-            new = expression if where is None else F.when(where, expression).otherwise(column)
-            if state.kind in (StateKind.LIST, StateKind.MAP):
-                new = not_empty(data, new)
-            columns = {name: new}
-            if has_times(stored) and self.is_keyed:
-                before = column_of(data, timed(name))[0]
-                columns[timed(name)] = with_times(new, before, as_records(stored), now_ms)
-            return data.withColumns(columns)
+            new = not_empty(data, expression) if state.kind in _COLLECTIONS else expression
+            asked = {_NEW: new, _WHERE: where, _ACCESS: last_access}
+            given = {other: column for other, column in asked.items() if column is not None}
+            # Of their own first: inside a lambda, Spark finds the new column by the name of the old one.
+            data = data.withColumns(given)
+            values = column_of(data, _NEW)[0]
+            columns = {name: values}
+            if is_timed:
+                layout, before = as_records(stored), column_of(data, timed(name))[0]
+                times = NewTimes.of(data, _ACCESS, now_ms, layout)
+                new_type = data.schema[_NEW].dataType
+                columns[timed(name)] = with_times(values, new_type, before, layout, times)
+            if where is not None:
+                condition = column_of(data, _WHERE)[0]
+                columns = {
+                    other: F.when(condition, column).otherwise(column_of(data, other)[0])
+                    for other, column in columns.items()
+                }
+            return data.withColumns(columns).drop(*given)
 
         changed = self.with_change(TableChange(state.name, apply))
         wanted = as_records(without_ttl(stored)) if self.is_keyed else stored

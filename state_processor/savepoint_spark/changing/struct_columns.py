@@ -18,14 +18,9 @@ from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclas
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import (
     Layout,
-    MapOf,
-    Nullable,
     Pojo,
-    Repeated,
-    Ttl,
     as_records,
     nodes_of,
-    without_ttl,
 )
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_KEY, MAP_VALUE
 from savepoint_formats.tables.tables import KEY
@@ -49,7 +44,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_spark.changing.changed_table import ChangedTable
 
-TIMESTAMP, VALUE = "timestamp", "value"
+VALUE = "value"
 
 UNCHANGEABLE = (
     "a value is of a subclass of a POJO that no snapshot describes, which has the fields of the POJO,"
@@ -146,42 +141,6 @@ def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
                 whole = whole[step].dataType
         steps = tuple(rest)
     return whole
-
-
-def has_times(stored: Layout) -> bool:
-    """Whether values have the time of their last access."""
-    return without_ttl(stored) != stored
-
-
-def without_times(column: Column, stored: Layout) -> Column:
-    """Values with TTL as the job sees them."""
-    match stored:
-        case Ttl():
-            return column.getField(VALUE)
-        case Repeated(Ttl()):
-            return F.transform(column, lambda timed: timed.getField(VALUE))
-        case MapOf(_, Ttl() | Nullable(Ttl())):
-            return F.transform_values(column, lambda _key, timed: timed.getField(VALUE))
-        case _:
-            return column
-
-
-def with_times(column: Column, before: Column, stored: Layout, now_ms: int) -> Column:
-    """New values with the old times of access; new ones and those in collections get ``now_ms``."""
-
-    def timed(value: Column, time: Column) -> Column:
-        return F.when(value.isNotNull(), F.struct(time.alias(TIMESTAMP), value.alias(VALUE)))
-
-    now = F.timestamp_millis(F.lit(now_ms))
-    match stored:
-        case Ttl():
-            return timed(column, F.coalesce(before.getField(TIMESTAMP), now))
-        case Repeated(Ttl()):
-            return F.transform(column, lambda value: timed(value, now))
-        case MapOf(_, Ttl() | Nullable(Ttl())):
-            return F.transform_values(column, lambda _key, value: timed(value, now))
-        case _:
-            return column
 
 
 def check_values(tables: Iterable[ChangedTable], max_parallelism: int) -> None:

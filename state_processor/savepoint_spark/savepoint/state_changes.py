@@ -233,10 +233,14 @@ class StateChanges:
         expression: Column | str,
         *,
         where: Column | str | None = None,
+        last_access: Column | str | None = None,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Gives a state other values of its type; values with a time to live keep their time.
+
+        Elements of a list and entries of a map keep their own times: entries by their keys, elements
+        by their values if others are added, removed or moved, and by their places if values change.
 
         ``write`` raises ``SchemaChangeError`` if Spark can't hold a value of the state exactly,
         such as nanoseconds unless ``nanoseconds`` says how they are shown. It raises
@@ -249,6 +253,10 @@ class StateChanges:
                 states of the key, or ``value``. A key whose new value is null has nothing in the
                 state any more.
             where: Condition for the rows to change; all by default.
+            last_access: The last access of values with a time to live that are new: an expression
+                that gives a timestamp, or milliseconds. For a list it may also give an array with a
+                time per element, for a map a map with a time per key; then a time that is not null
+                replaces an old one. By default it is the time of this call.
             nanoseconds: The form of times with nanoseconds in those columns: ``struct`` or ``text``
                 as for ``read_keyed_state``. The expression must give the same form.
             undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
@@ -258,7 +266,9 @@ class StateChanges:
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
-            ColumnTypeError: The expression does not fit the type of the state.
+            ColumnTypeError: The expression does not fit the type of the state, or ``last_access``
+                gives no times.
+            ValueError: ``last_access`` is given, but the state has no time to live.
             AnalysisException: Spark can't evaluate it over the columns.
 
         Example:
@@ -266,7 +276,7 @@ class StateChanges:
             >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
         """
         values = self._values(uid, state, nanoseconds, undescribed_subclasses, has_expressions=True)
-        return values.with_values(expression, where)
+        return values.with_values(expression, where, last_access)
 
     def delete_keys(
         self,

@@ -54,11 +54,17 @@ class ValueChanges:
     nanoseconds: Nanoseconds
     undescribed_subclasses: UndescribedSubclasses
 
-    def with_values(self, expression: Column | str, where: Column | str | None) -> SavepointWriter:
+    def with_values(
+        self,
+        expression: Column | str,
+        where: Column | str | None,
+        last_access: Column | str | None,
+    ) -> SavepointWriter:
         """See ``StateChanges.update_state``."""
         new = F.expr(expression) if isinstance(expression, str) else expression
         condition = F.expr(where) if isinstance(where, str) else where
-        return self._changed(lambda table, state: table.with_values(state, new, condition))
+        times = F.expr(last_access) if isinstance(last_access, str) else last_access
+        return self._changed(lambda table, state: table.with_values(state, new, condition, times))
 
     def with_field(
         self,
