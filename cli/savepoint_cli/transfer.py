@@ -99,9 +99,21 @@ def _format_of(out: str) -> str:
     type=click.Choice(_FORMATS),
     help=f"The format of DATA, if file names don't show it: {_NAMED_FORMATS}.",
 )
+@click.option(
+    "--state",
+    "keeps_others",
+    is_flag=True,
+    help="Replace or add only the described states: the operator of the base keeps its others.",
+)
 @destination
-def import_table(
-    output: Output, data: str, destination: Destination, description: Path, form: str | None
+def import_table(  # the options of the command
+    output: Output,
+    data: str,
+    destination: Destination,
+    description: Path,
+    form: str | None,
+    *,
+    keeps_others: bool,
 ) -> None:
     """Write a savepoint to OUT whose operator has the rows of DATA as its state.
 
@@ -111,4 +123,4 @@ def import_table(
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
     """
     described = state_processor.DescribedImport.of(data, description, form)
-    destination.write(output, described.writer(started_session()))
+    destination.write(output, described.writer(started_session(), keeps_others=keeps_others))

@@ -33,7 +33,7 @@
 
     SavepointWarning
     └── UnreadTableWarning, UnreadStateWarning, UnknownUidWarning, NewestSnapshotWarning,
-        HiddenCommitWarning
+        HiddenCommitWarning, LostStateWarning
 
 A call that is wrong for every savepoint raises ``ValueError`` or ``TypeError``.
 """
@@ -119,6 +119,10 @@ class UnknownUidWarning(SavepointWarning):
 
 class HiddenCommitWarning(SavepointWarning):
     """Commits have the id of a checkpoint that the restored job has yet to complete."""
+
+
+class LostStateWarning(SavepointWarning):
+    """An operator of a savepoint is made anew, and loses states that nobody gives."""
 
 
 class NewestSnapshotWarning(SavepointWarning):

@@ -18,7 +18,14 @@ from support.flink_restore import (
 from support.sample_operators import GROUP_AGGREGATE, STATEFUL
 from support.sample_rows import Sample, in_order
 
-from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
+from state_processor import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,3 +226,63 @@ def test_fields_of_pojos_in_containers_have_other_names(
         "either": {"right": new},
         "by_name": {"m": [new]},
     }
+
+
+def test_changes_in_order_with_times_to_live_and_a_state_of_another_type(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Flink shows no value that was last accessed before its time to live, an hour."""
+
+    def timed(minutes: int, value: str) -> str:
+        moment = f"timestampadd(MINUTE, -{minutes}, current_timestamp())"
+        return f"named_struct('timestamp', {moment}, 'value', {value})"
+
+    old, new = timed(120, "'old'"), timed(1, "'new'")
+    none = timed(1, "CAST(NULL AS STRING)")
+    data = spark.sql(
+        "SELECT key, number x, number + 10 y, 'text' z,"
+        f" array({old}, {new}) texts, map('old', {old}, 'none', {none}) entries"
+        " FROM VALUES ('a', 1L), ('b', 2L), ('c', 3L) AS rows(key, number)"
+    )
+    text = Types.STRING()
+    keyed = OperatorTransformation.bootstrap_with(data).key_by("key", key_type=text)
+    for name, value in (("x", Types.LONG()), ("y", Types.LONG()), ("z", text)):
+        keyed = keyed.with_state(ValueStateDescriptor(name, value))
+    keyed = keyed.with_state(ListStateDescriptor("texts", text).with_ttl())
+    keyed = keyed.with_state(MapStateDescriptor("entries", text, text).with_ttl())
+    Savepoint.create(spark).with_operator("all", keyed).write(str(tmp_path / "first"))
+    numbers = spark.sql("SELECT 'a' key, 7L z, map('k', 8L) fresh")
+    anew = (
+        OperatorTransformation.bootstrap_with(numbers)
+        .key_by("key", key_type=text)
+        .with_state(ValueStateDescriptor("z", Types.LONG()))
+        .with_state(MapStateDescriptor("fresh", text, Types.LONG()))
+    )
+    first = Savepoint.load(spark, str(tmp_path / "first"), uids=["all"])
+    changed = (
+        first.rename_state("all", "x", "w")
+        .rename_state("all", "y", "x")
+        .rename_state("all", "w", "y")
+        .update_state("all", "x", "x * y", where="x > 11")
+        .update_state("all", "texts", "concat(texts, array('more'))", where="key = 'a'")
+        .update_state("all", "entries", "map_concat(entries, map('n', 'v'))", where="key = 'a'")
+        .delete_keys("all", "y = 3")
+        .with_state("all", anew)
+    )
+    changed.write(str(tmp_path / "changed"))
+    hour = 3_600_000
+    states = (
+        KeyedState.value("x", "LONG"),
+        KeyedState.value("y", "LONG"),
+        KeyedState.value("z", "LONG"),
+        KeyedState.map("fresh", "STRING", "LONG"),
+        KeyedState.list("texts", "STRING").with_ttl(hour),
+        KeyedState.map("entries", "STRING", "STRING").with_ttl(hour),
+    )
+    restored = flink_restore(tmp_path / "changed", Operator("all", "STRING", states))
+    a, b = restored.keyed_state("all")
+    assert a["entries"] == {"none": None, "n": "v"}
+    assert b["entries"] == {"none": None}
+    assert (a["texts"], b["texts"]) == (["new", "more"], ["new"])
+    assert (a["x"], a["y"], a["z"], a["fresh"]) == (11, 1, 7, {"k": 8})
+    assert (b["x"], b["y"], b.get("z"), b.get("fresh")) == (24, 2, None, None)

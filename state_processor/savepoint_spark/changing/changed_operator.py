@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import (
+    KeyTypeError,
     MigrationError,
     SchemaChangeError,
     StateExistsError,
@@ -19,11 +20,12 @@ from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state,
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where
-from savepoint_spark.changing.local_write import merged_instances
+from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instances
 from savepoint_spark.changing.mask_census import mask_census
 from savepoint_spark.changing.migration import Migration, migration_of
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.changing.present_names import Names
     from savepoint_spark.changing.stored_rows import StoredKeyedRows
+    from savepoint_spark.writing.keyed_plan import KeyedPlan
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,8 @@ class ChangedOperator(OperatorChanges):
         if is_python_state(state.name) and not is_python_state(new):
             new = PREFIX + new
         gone = self.removed - self.added.state_names()
-        stored = {other.name for other in self.operator.catalog.states}
-        others = stored - gone - {state.name}
+        stored = (other.name for other in self.operator.catalog.states)
+        others = ({*stored, *self.added.state_names()} - gone) - {state.name}
         if new in map(self.headers.name, others):
             raise StateExistsError(
                 f"operator {self.operator.name} has a state {new!r} already; rename it first"
@@ -253,6 +256,39 @@ class ChangedOperator(OperatorChanges):
             self._expect_not_local()
         plan = self._rows_of(state, data, ttl_times)
         return replace(without, added=self.added.with_states(plan))
+
+    def with_plan(self, plan: OperatorPlan) -> Self:
+        """The operator with planned states, which replace those of their names."""
+        names = plan.state_names()
+        renamed = {name for pair in self.headers.states for name in pair}
+        taken = names & (self.added.state_names() | renamed)
+        if taken:
+            raise self._given_anew(min(taken))
+        if plan.keyed is not None:
+            self._expect_keys_of(plan.keyed)
+        known = {state.name for state in self.operator.catalog.states}
+        removed = self.removed | (names & known)
+        return replace(self, removed=removed, added=self.added.with_states(plan))._with_names()
+
+    def _expect_keys_of(self, keyed: KeyedPlan) -> None:
+        """Raises an error for keys of another type, and for local state."""
+        if isinstance(keyed, LocalKeyedPlan):
+            raise SchemaChangeError(
+                f"operator {self.operator.name} can't get single local states: make it anew by"
+                " with_operator"
+            )
+        self._expect_not_local()
+        if not self.operator.has_keyed_state:
+            return
+        own, given = StoredTypes.of(self.operator).key, keyed.key
+        stored, new = (arrow_type(key.layout()) for key in (own, given))
+        if own.class_name != given.class_name or visible_key_type(stored) != visible_key_type(new):
+            raise KeyTypeError(
+                f"operator {self.operator.name} has keys of {visible_key_type(stored)}, written by"
+                f" {own.class_name.rpartition('.')[2]}, and the new states have keys of"
+                f" {visible_key_type(new)}, by {given.class_name.rpartition('.')[2]}: give key_by the"
+                " key_type of the operator"
+            )
 
     def _rows_of(
         self, state: State, data: DataFrame, ttl_times: Literal["now"] | None

@@ -78,11 +78,12 @@ class DescribedImport:
         described = ImportDescription.of_file(description)
         return cls(TableFiles.at(data, TableFormat(form) if form else None), described)
 
-    def writer(self, spark: SparkSession) -> SavepointWriter:
+    def writer(self, spark: SparkSession, *, keeps_others: bool = False) -> SavepointWriter:
         """The savepoint to write; reads no rows yet.
 
         Args:
             spark: The session that makes the state.
+            keeps_others: Whether the operator of the base keeps its other states.
 
         Raises:
             TableFileError: A file has another format.
@@ -97,11 +98,19 @@ class DescribedImport:
             max_parallelism, parallelism = description.max_parallelism, description.parallelism
             if description.base is not None:
                 begun = Savepoint.load(spark, description.base).writer()
+                if keeps_others:
+                    for transformation in transformations:
+                        begun = begun.with_state(description.uid, transformation)
+                    return begun
                 return begun.with_operator(
                     description.uid,
                     *transformations,
                     parallelism=parallelism,
                     max_parallelism=max_parallelism,
+                )
+            if keeps_others:
+                raise DescriptionError(
+                    "it names no base, the savepoint whose operator keeps its other states"
                 )
             begun = Savepoint.create(
                 spark,

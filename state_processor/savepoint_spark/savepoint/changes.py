@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
-from savepoint_formats.errors import OperatorExistsError
+from savepoint_formats.errors import LostStateWarning, OperatorExistsError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_spark.savepoint.migration_changes import MigrationChanges
 from savepoint_spark.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from savepoint_spark.sql_history.sql_history import SqlHistory
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +51,10 @@ class SavepointChanges(MigrationChanges):
             parallelism: The number of subtasks; by default that of the existing operator, if any.
             max_parallelism: The number of key groups; likewise. An operator of SQL that has no key
                 has one.
+
+        Warns:
+            LostStateWarning: The operator is there, and has states that the transformations don't
+                make; ``with_state`` keeps them.
 
         Raises:
             ValueError: There is no transformation, or there are two of keyed state or of one name;
@@ -91,6 +97,13 @@ class SavepointChanges(MigrationChanges):
             max_parallelism=key_groups,
             transformation=transformation,
         )
+        if isinstance(transformation, PlannedTransformation) and (lost := made.dropped_states()):
+            message = (
+                f"operator {made.name} is made anew without {', '.join(lost)}: give these states too,"
+                " or replace single states by with_state (savepoint import --state), which keeps"
+                " the others"
+            )
+            warnings.warn(message, LostStateWarning, stacklevel=2)
         return writer.replaced(before, made)
 
     def remove_operator(self, uid: str) -> SavepointWriter:
@@ -134,14 +147,31 @@ class SavepointChanges(MigrationChanges):
             )
         return writer.replaced(planned, replace(planned, operator_id=operator_id, uid=known))
 
+    @overload
+    def with_state(self, uid: str, name: StateTransformation) -> SavepointWriter: ...
+
+    @overload
     def with_state(
         self, uid: str, name: str, data: DataFrame, *, ttl_times: Literal["now"] | None = None
+    ) -> SavepointWriter: ...
+
+    def with_state(
+        self,
+        uid: str,
+        name: str | StateTransformation,
+        data: DataFrame | None = None,
+        *,
+        ttl_times: Literal["now"] | None = None,
     ) -> SavepointWriter:
-        """Replaces one state of an operator; its other states pass through as bytes.
+        """Replaces one state of an operator, or adds one; its other states pass through as bytes.
+
+        With a name and rows, the state keeps its type. With a transformation it may get another kind
+        or type, and an operator may get new states, also several at once, and timers.
 
         Args:
             uid: The operator's uid, or the hash of one.
-            name: The state: keyed, list, union or broadcast.
+            name: The state: keyed, list, union or broadcast. Or a transformation that makes states,
+                as ``with_operator`` takes it; its keys have the type of the operator's keys.
             data: Rows as in the state's table. Keyed state: columns ``key``, ``namespace`` if it
                 has one, and a column with the state's name (``state_key`` for a state ``key``); a
                 column ``key_group`` gives the key groups of keys whose hash code cannot be
@@ -153,6 +183,9 @@ class SavepointChanges(MigrationChanges):
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: It has no such state; the message lists its states.
+            SchemaChangeError: The transformation makes a state that this writer has already given
+                anew or renamed, or local state.
+            KeyTypeError: Its keys are of another type.
             ColumnNotFoundError: A column is missing.
             ColumnTypeError: A column has another type than the state.
             ValueError: The column lacks the times of a state with TTL.
@@ -162,9 +195,21 @@ class SavepointChanges(MigrationChanges):
             >>> corrected = totals.withColumn("total", abs("total"))
             >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
         """
-        return self.writer().changed(
-            uid, lambda operator: operator.with_rows(name, data, ttl_times)
-        )
+        if isinstance(name, str):
+            if data is None:
+                raise TypeError(f"with_state({uid!r}, {name!r}) needs rows, or a transformation")
+            rows, state = data, name
+            return self.writer().changed(
+                uid, lambda operator: operator.with_rows(state, rows, ttl_times)
+            )
+        made = combined((name,))
+        if data is not None or ttl_times is not None or not isinstance(made, PlannedTransformation):
+            raise TypeError(
+                "with_state takes the name of a state and its rows, or one transformation that makes"
+                f" states, not {type(name).__name__}"
+            )
+        plan = made.plan()
+        return self.writer().changed(uid, lambda operator: operator.with_plan(plan))
 
     def remove_state(self, uid: str, name: str) -> SavepointWriter:
         """Leaves one state of an operator out; its other states are copied.

@@ -239,3 +239,28 @@ def test_a_format_that_nobody_can_tell_is_asked_for(accounts: Path, tmp_path: Pa
     assert code == 1
     assert "do not tell a single format" in output
     imported(file, KEYED, tmp_path, "--format", "csv")
+
+
+def test_a_state_is_imported_beside_the_others(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("key,last_id\ncustomer-005,text\n")
+    state = {"name": "last_id", "kind": "value", "type": "STRING"}
+    described = {
+        "uid": "stateful",
+        "base": STATES.path,
+        "keyed_state": {"key": "key", "key_type": "STRING", "states": [state]},
+    }
+    out = imported(file, json.dumps(described), tmp_path, "--state")
+    before, after = (
+        {row["key"]: row for row in map(json.loads, rows(path, "stateful.keyed_state"))}
+        for path in (STATES.path, out)
+    )
+    assert after == {key: row | {"last_id": None} for key, row in before.items()} | {
+        "customer-005": before["customer-005"] | {"last_id": "text"}
+    }
+    assert rows(out, "stateful.timers") == rows(STATES.path, "stateful.timers")
+    (tmp_path / "alone.yaml").write_text(json.dumps({**described, "base": None}))
+    options = ("--description", tmp_path / "alone.yaml", "--state")
+    code, output = run("import", file, tmp_path / "other", *options)
+    assert code != 0
+    assert "base" in output

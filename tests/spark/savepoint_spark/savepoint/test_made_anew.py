@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.sample_rows import Sample
 
-from savepoint_formats.errors import OperatorExistsError
+from savepoint_formats.errors import LostStateWarning, OperatorExistsError
 from savepoint_functions.functions.process_functions import KeyedStateBootstrapFunction
 from state_processor import (
     ListStateDescriptor,
@@ -54,9 +54,9 @@ def test_states_that_are_not_made_anew_are_told(spark: SparkSession, tmp_path: P
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
     made = keyed(spark, "sum", "count")
     Savepoint.create(spark).with_operator("totals", made, elements).write(first)
-    writer = Savepoint.load(spark, first, uids=["totals"]).with_operator(
-        "totals", keyed(spark, "sum")
-    )
+    loaded = Savepoint.load(spark, first, uids=["totals"])
+    with pytest.warns(LostStateWarning, match=r"without totals.count, totals.buffer: give these"):
+        writer = loaded.with_operator("totals", keyed(spark, "sum"))
     left_out = {"totals.count", "totals.buffer"}
     assert set(writer.plan(second).left_out) == left_out
     assert set(writer.write(second).left_out) == left_out
@@ -72,7 +72,8 @@ def test_changes_of_states_are_not_lost(spark: SparkSession) -> None:
     for writer in (changed, savepoint.remove_state("summarize", "count")):
         with pytest.raises(OperatorExistsError, match="was changed before, which would be lost"):
             writer.with_operator("summarize", anew)
-    assert savepoint.rescale(parallelism=1).with_operator("summarize", anew)
+    with pytest.warns(LostStateWarning, match=r"summarize.count"):
+        assert savepoint.rescale(parallelism=1).with_operator("summarize", anew)
     assert changed.remove_operator("summarize").with_operator("summarize", anew)
 
 
