@@ -47,6 +47,8 @@ _ALONE = {
 }
 """Sample -> its operator that commands get alone, because each call for the others is struck by ``copy``."""
 
+_ROCKSDB = f"{SUMS}-of-currency-2.2.1-rocksdb-native"
+
 _ROWS = "rows.csv"
 _UIDS = ("orders", "mysql", "sink", "committer")
 _FORM = CdcForm(False, 4)
@@ -74,6 +76,7 @@ def make_sources(folder: Path) -> None:
     (folder / "accounts.yaml").write_text(_DESCRIPTION)
     for sample, uid in _ALONE.items():
         _make_alone(_SAMPLES / sample, uid, folder / f"{uid}-of-{sample}")
+    result_of("find", folder / _ROCKSDB, "7", "--save", folder / "found.json")
     _make_connectors(folder)
     if _CORPUS.is_dir():
         _make_plans(folder)
@@ -238,7 +241,10 @@ _FREE_ON_SPARK = {
     SHRINK: _on_spark(
         "rescale", "SOURCE", "OUT", "--max-parallelism", "4", "--parallelism", "2", sample=f"{SUMS}-of-{_NATIVE}"
     ),
-    "convert": _on_spark("convert", "SOURCE", "OUT", sample=f"{SUMS}-of-currency-2.2.1-rocksdb-native"),
+    "convert": _on_spark("convert", "SOURCE", "OUT", sample=_ROCKSDB),
+    "erase": _on_spark(
+        "delete-keys", "SOURCE", "OUT", "--found", "FOLDER/found.json", "--rewrite", sample=_ROCKSDB
+    ),
     "migrate": _on_spark(
         "migrate", "SOURCE", "OUT", "--uid", "payments", "--skip-state", "payments/payment",
         sample="payments-of-objects-1.20.5-hashmap-canonical",
