@@ -18,6 +18,7 @@ from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import OutputFormat, output_option
 from savepoint_database import checks
+from savepoint_database.checks.table_diff import CHANGE_TYPE, POSTIMAGE
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 from savepoint_formats.plans.plan_diff import PlanVerdict
@@ -126,9 +127,11 @@ def _show_samples(output: Output, diff: SavepointDiff, rows: int) -> None:
     for table in diff.tables:
         if not table.is_equal and rows:
             sample = diff.samples(table.table, rows)
-            title = f"Changes of {table.table}"
-            if output.explains:
-                click.echo()
+            seconds = sample[CHANGE_TYPE].to_pylist().count(POSTIMAGE)
+            changed = table.inserted + table.deleted + table.updated
+            title = f"Changes of {table.table}: {len(sample) - seconds} of {changed} shown"
+            # A pipe has no titles, and must not look whole either.
+            click.echo("" if output.explains else title, err=not output.explains)
             output.values(title, sample.schema.names, printable_rows(sample))
 
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from savepoint_database.checks.table_diff import (
     BUCKET_SIZE,
+    CHANGE_TYPE,
+    POSTIMAGE,
     ChangeCounts,
     Side,
     TableDiff,
@@ -174,14 +176,16 @@ class SavepointDiff:
         return pa.Table.from_batches(self.changes(table), self._pair(table)[0].schema)
 
     def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
-        """The first rows that differ; see ``changes``."""
-        batches, left = [], rows
+        """The first rows that differ; see ``changes``. A last update has both of its rows."""
+        batches, left = [], rows + 1
         for batch in self.changes(table) if rows else ():
             batches.append(batch.slice(0, left))
             left -= len(batches[-1])
             if not left:
                 break
-        return pa.Table.from_batches(batches, self._pair(table)[0].schema)
+        sample = pa.Table.from_batches(batches, self._pair(table)[0].schema)
+        is_cut = len(sample) > rows and sample[CHANGE_TYPE][rows].as_py() != POSTIMAGE
+        return sample.slice(0, rows) if is_cut else sample
 
     def _pair(self, table: str | None) -> tuple[TableDiff, tuple[str, ...]]:
         if table is None and len(self._pairs) == 1:

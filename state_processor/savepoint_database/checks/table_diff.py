@@ -115,6 +115,7 @@ def taken(table: pa.Table, rows: pa.Array) -> pa.Table:
 
 
 CHANGE_TYPE = "change_type"
+PREIMAGE, POSTIMAGE = "update_preimage", "update_postimage"
 
 BUCKET_SIZE = 64 << 20
 """Bytes of state that are compared at once, unless a single key group is larger."""
@@ -362,7 +363,7 @@ class TableDiff:
         if count:
             images = [taken(before, updated), taken(after, second.filter(is_updated))]
             order = np.arange(2 * count).reshape(2, count).T.ravel()
-            names = ["update_preimage", "update_postimage"] * count
+            names = [PREIMAGE, POSTIMAGE] * count
             yield from self._shaped(pa.concat_tables(images).take(order), names)
 
     def _shaped(self, rows: pa.Table, kinds: list[str]) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.commands import run
 from support.longs_by_text import savepoint_of_longs
 from support.slow_cases import slow_unless
 
@@ -132,6 +133,29 @@ def test_samples_are_the_first_changes(tmp_path: Path) -> None:
     assert found.samples(TABLE, 7).num_rows == 7
     assert found.samples(TABLE, 0).num_rows == 0
     assert found.to_arrow(TABLE).num_rows == 50
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(1, 2), (2, 2), (3, 4), (4, 4)])
+def test_a_sample_does_not_end_between_the_images_of_an_update(
+    tmp_path: Path, rows: int, shown: int
+) -> None:
+    before, after = (
+        savepoint_of_longs(tmp_path / name, {"a": value, "b": value, "c": value})
+        for value, name in enumerate(("before", "after"))
+    )
+    sample = opened(before).diff(str(after)).samples(TABLE, rows)
+    assert sample["change_type"].to_pylist() == ["update_preimage", "update_postimage"] * (
+        shown // 2
+    )
+
+
+def test_the_command_says_how_many_changes_it_leaves_out(tmp_path: Path) -> None:
+    before, after = (
+        savepoint_of_longs(tmp_path / name, {"a": value, "b": value, "c": value})
+        for value, name in enumerate(("before", "after"))
+    )
+    _, printed = run("diff", before, after, "--rows", "2", "--uid", "a")
+    assert f"Changes of {TABLE}: 1 of 3 shown" in printed
 
 
 def test_what_is_not_there_cannot_be_compared(tmp_path: Path) -> None:
