@@ -282,10 +282,10 @@ class _Decoding:
         """A value with other values behind undecodable bytes, if only one way to divide them fits."""
         view, kryo = reader.view, self.program.kryo
         view.position = 0
-        found = None if has_along else ends_of_hidden(layout, view, kryo, reader.distrusted)
-        if found is not None:
+        answer = None if has_along else ends_of_hidden(layout, view, kryo, reader.distrusted)
+        if answer is not None:
             reader = EntryReader(view, kryo)
-            reader.distrusted, reader.ends = found
+            reader.distrusted, reader.ends = answer
             value = reader.read(layout)
             reader.expect_end()
         hidden = reader.hides_elements or has_along, reader.hides

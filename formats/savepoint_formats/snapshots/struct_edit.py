@@ -205,7 +205,7 @@ def _field_of(snapshot: TypeSerializerSnapshot, field: str, rest: str) -> _Step:
 
     def around(inside: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         new = replace(entry, value=snapshot_bytes(inside))
-        return _pojo_of(snapshot, [new if one is entry else one for one in snapshot["fields"]])
+        return _pojo_of(snapshot, [new if kept is entry else kept for kept in snapshot["fields"]])
 
     return _Step(inside, rest, (field,), around)
 
