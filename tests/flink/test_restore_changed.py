@@ -234,7 +234,8 @@ def test_changes_in_order_with_times_to_live_and_a_state_of_another_type(
     """Flink shows no value that was last accessed before its time to live, an hour."""
 
     def timed(minutes: int, value: str) -> str:
-        moment = f"timestampadd(MINUTE, -{minutes}, current_timestamp())"
+        ago = f"timestampadd(MINUTE, -{minutes}, current_timestamp())"
+        moment = f"timestamp_millis(unix_millis({ago}))"
         return f"named_struct('timestamp', {moment}, 'value', {value})"
 
     old, new = timed(120, "'old'"), timed(1, "'new'")
