@@ -122,10 +122,10 @@ class UnreadableObjects:
             pattern = _pattern((_BY_NO_KRYO | _ONLY_BY_KRYO_5) - self.classes)
             names = pc.struct_field(pc.extract_regex(data, pattern), "name")
             data = data.filter(pc.is_valid(names))
-            found = {_name(bytes(name)) for name in pc.unique(names.drop_null()).to_pylist()}
-            if found <= self.classes:
+            classes = {_name(bytes(name)) for name in pc.unique(names.drop_null()).to_pylist()}
+            if classes <= self.classes:
                 return
-            self.classes |= found
+            self.classes |= classes
 
 
 def _name(data: bytes) -> str:

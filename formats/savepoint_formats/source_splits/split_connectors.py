@@ -261,7 +261,7 @@ def _hybrid_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
     if inner is None:
         facts["reason"] = f"version {state.inner.version}, of an unknown enumerator"
     yield SplitFacts("hybrid", "", "enumerator", state="", facts=facts)
-    yield from (_of_hybrid(one, state.source) for one in inner or ())
+    yield from (_of_hybrid(known, state.source) for known in inner or ())
 
 
 def _move_hybrid(versioned: Versioned, position: Any, path: str) -> Versioned:

@@ -230,7 +230,7 @@ def _value_of_java(value: Any, known: dict[int, Value]) -> Value:
             return value.constant
         case JavaArray(_, elements):
             is_list = isinstance(elements, list)
-            return [_value_of_java(one, known) for one in elements] if is_list else elements
+            return [_value_of_java(element, known) for element in elements] if is_list else elements
         case JavaObject() if id(value) not in known:
             known[id(value)] = KryoReference(len(known))
             parts = value.fields | ({"$written": value.annotations} if value.annotations else {})
@@ -240,7 +240,7 @@ def _value_of_java(value: Any, known: dict[int, Value]) -> Value:
         case JavaObject():
             return known[id(value)]
         case list():
-            return [_value_of_java(one, known) for one in value]
+            return [_value_of_java(element, known) for element in value]
         case _:
             return value
 
