@@ -30,12 +30,14 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from savepoint_database.types.named_fields import all_places, field_places
 from savepoint_database.types.spark_values import PARTS, SPARK
 from savepoint_database.types.types import PLAIN_TYPES, TypeInformation, Types
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.layout import as_records, with_open_kryo, with_open_pojos, without_ttl
 from savepoint_formats.printable import alternatives
-from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
+from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
+from savepoint_formats.values.arrow_types import ROW_KINDS, arrow_type
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import UNDECODED
 
@@ -64,8 +66,8 @@ _ARROW_TYPES = {
 }
 """Spark's types without inner types, by their names."""
 
-# The default kind of a row in a changelog of SQL.
-_INSERT = "+I"
+_INSERT = ROW_KINDS[0]
+_MAP_KEY = "key"
 
 _WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
 # Narrower types whose values all fit, without losing digits in a float.
@@ -168,19 +170,33 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
     """
     column, data_type = column_of(data, name)
     target = _spark_type_like(data_type, arrow_type(wanted))
-    if not fits(data_type, target):
-        if UNDECODED in data_type.simpleString() and UNDECODED not in target.simpleString():
+    is_undecoded = UNDECODED in data_type.simpleString() and UNDECODED not in target.simpleString()
+    if is_undecoded and not fits(data_type, target):
+        raise ColumnTypeError(
+            f"column {name!r} has fields {UNDECODED}, of values that were not decoded, where"
+            f" {what} takes {spark_type(wanted).simpleString()}: leave it out, and"
+            " its state passes through as it is; or drop these fields, if they are null in"
+            " all rows"
+        )
+    return fitting(column, data_type, target, f"column {name!r}", what)
+
+
+def fitting(column: Column, data_type: DataType, wanted: DataType, name: str, what: str) -> Column:
+    """A column, cast to a type that has all its values; structs go by the names of their fields.
+
+    ``name`` and ``what`` name the column and its receiver in a ``ColumnTypeError``.
+    """
+    if difference := misfit(data_type, wanted):
+        if _has_struct(data_type) or _has_struct(wanted):
             raise ColumnTypeError(
-                f"column {name!r} has fields {UNDECODED}, of values that were not decoded, where"
-                f" {what} takes {spark_type(wanted).simpleString()}: leave it out, and"
-                " its state passes through as it is; or drop these fields, if they are null in"
-                " all rows"
+                f"{name} does not fit {what}: {difference}. Make it with F.struct, where each field"
+                " has its name and type"
             )
         raise ColumnTypeError(
-            f"column {name!r} is {data_type.simpleString()}, but {what} takes"
-            f" {spark_type(wanted).simpleString()}: cast it first"
+            f"{name} is {data_type.simpleString()}, but {what} takes {wanted.simpleString()}: cast it"
+            " first"
         )
-    return _as_type(column, data_type, target)
+    return as_type(column, data_type, wanted)
 
 
 def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
@@ -201,28 +217,38 @@ def _shows(data_type: DataType, layout: Layout) -> bool:
     return any(fits(data_type, _spark_type_like(data_type, stored_type)) for stored_type in types)
 
 
-def _as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
+def as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
     """Casts a column that fits; rows without a kind become inserts."""
+    if data_type == wanted:
+        return column
     match data_type, wanted:
-        case StructType(), StructType() if _has_struct(data_type):
+        case StructType(), StructType():
+            # Spark casts structs by position.
             fields = [
-                _as_type(column.getField(field.name), field.dataType, wanted[index].dataType).alias(
-                    field.name
+                (
+                    F.lit(_INSERT)
+                    if place is None
+                    else as_type(
+                        column.getField(data_type.names[place]),
+                        data_type[place].dataType,
+                        field.dataType,
+                    )
+                ).alias(field.name)
+                for place, field in zip(
+                    all_places(data_type.names, wanted.names), wanted, strict=True
                 )
-                for index, field in enumerate(data_type)
             ]
-            kind = [] if data_type.names == wanted.names else [F.lit(_INSERT).alias(ROW_KIND)]
-            return F.when(column.isNotNull(), F.struct(*fields, *kind)).cast(wanted)
+            return F.when(column.isNotNull(), F.struct(*fields)).cast(wanted)
         case ArrayType(), ArrayType() if _has_struct(data_type):
             return F.transform(
-                column, lambda element: _as_type(element, data_type.elementType, wanted.elementType)
+                column, lambda element: as_type(element, data_type.elementType, wanted.elementType)
             )
         case MapType(), MapType() if _has_struct(data_type):
             keyed = F.transform_keys(
-                column, lambda key, _: _as_type(key, data_type.keyType, wanted.keyType)
+                column, lambda key, _: as_type(key, data_type.keyType, wanted.keyType)
             )
             return F.transform_values(
-                keyed, lambda _, value: _as_type(value, data_type.valueType, wanted.valueType)
+                keyed, lambda _, value: as_type(value, data_type.valueType, wanted.valueType)
             )
         case _:
             return column.cast(wanted)
@@ -248,17 +274,15 @@ def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
                 _spark_type_like(data_type.valueType, wanted.item_type),
             )
         case StructType(), StructType():
-            # ``fits`` refuses missing fields and other names.
-            types = {field.name: field.dataType for field in data_type}
+            types = [*(field.dataType for field in data_type), NullType()]
             return StructType(
                 [
                     StructField(
-                        field.name,
-                        _spark_type_like(
-                            types.get(field.name, NullType()), wanted.field(index).type
-                        ),
+                        field.name, _spark_type_like(types[place], wanted.field(index).type)
                     )
-                    for index, field in enumerate(target)
+                    for index, (place, field) in enumerate(
+                        zip(_known_places(data_type, target), target, strict=True)
+                    )
                 ]
             )
         case _:
@@ -270,24 +294,54 @@ def spark_type(layout: Layout, nanoseconds: Nanoseconds = "refuse") -> DataType:
     return spark_type_of(arrow_type(layout), nanoseconds)
 
 
+def _known_places(data_type: StructType, wanted: StructType) -> list[int]:
+    """The place of each wanted field; -1 for a missing one, which ``misfit`` refuses."""
+    try:
+        places = field_places(tuple(data_type.names), tuple(wanted.names))
+    except ValueError:
+        return [-1] * len(wanted)
+    return [-1 if place is None else place for place in places]
+
+
 def fits(data_type: DataType, wanted: DataType) -> bool:
     """Whether every value of a type is also a value of another."""
+    return misfit(data_type, wanted) is None
+
+
+def misfit(data_type: DataType, wanted: DataType, path: tuple[str, ...] = ()) -> str | None:
+    """Why not every value of a type is also a value of another; None if it is.
+
+    ``path`` leads to the type, through names of fields.
+    """
+    match data_type, wanted:
+        case ArrayType(), ArrayType():
+            return misfit(data_type.elementType, wanted.elementType, (*path, ELEMENT))
+        case MapType(), MapType():
+            return misfit(data_type.keyType, wanted.keyType, (*path, _MAP_KEY)) or misfit(
+                data_type.valueType, wanted.valueType, (*path, MAP_VALUE)
+            )
+        case StructType(), StructType():
+            try:
+                places = all_places(data_type.names, wanted.names)
+            except ValueError as error:
+                return f"{'.'.join(path)}: {error}" if path else str(error)
+            inner = (
+                misfit(data_type[place].dataType, field.dataType, (*path, field.name))
+                for place, field in zip(places, wanted, strict=True)
+                if place is not None
+            )
+            return next(filter(None, inner), None)
+    if _fits_alone(data_type, wanted):
+        return None
+    name = ".".join(path) or "it"
+    return f"{name} is {data_type.simpleString()}, expected {wanted.simpleString()}"
+
+
+def _fits_alone(data_type: DataType, wanted: DataType) -> bool:
+    """``fits`` for types of which at least one has no inner types."""
     match data_type, wanted:
         case NullType(), _:
             return True
-        case ArrayType(), ArrayType():
-            return fits(data_type.elementType, wanted.elementType)
-        case MapType(), MapType():
-            return fits(data_type.keyType, wanted.keyType) and fits(
-                data_type.valueType, wanted.valueType
-            )
-        case StructType(), StructType():
-            # The kind of a row is the last field, and may be left out.
-            names = (wanted.names, [name for name in wanted.names if name != ROW_KIND])
-            return data_type.names in names and all(
-                fits(field.dataType, other.dataType)
-                for field, other in zip(data_type, wanted, strict=False)
-            )
         case DecimalType(), DecimalType():
             digits = wanted.precision - wanted.scale
             return (

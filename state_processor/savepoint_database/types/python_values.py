@@ -2,8 +2,8 @@
 
 | Arrow                          | taken by a function     | given by a function          |
 |--------------------------------|-------------------------|------------------------------|
-| struct                         | ``Record``: a tuple     | dict, tuple or ``Row``       |
-|                                | with names              |                              |
+| struct                         | ``Record``: a tuple     | dict, tuple or ``Row``; see  |
+|                                | with names              | ``named_fields``             |
 | map with plain keys            | dict                    | dict, or pairs               |
 | map with other keys            | list of pairs           | the same                     |
 | list                           | list                    | list, tuple or set           |
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from savepoint_database.types.named_fields import fields_of
 from savepoint_database.types.records import record_maker, record_type
 from savepoint_formats.errors import FunctionResultError
 from savepoint_formats.layout import MapOf
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     Convert = Callable[[Any], Any]
 
 BATCH_ROWS = 10_000
+
+_ENTRY = ("key", "value")
 
 _MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND
 
@@ -170,30 +173,10 @@ def _shaped_map(value: Any, keys: Convert | None, items: Convert | None) -> Any:
 
 def _shaped_struct(value: Any, kind: type[Record], fields: list[Convert | None]) -> Any:
     if type(value) is not kind:
-        value = _fields_of(value, kind._names)
+        value = fields_of(value, kind._names)
     elif not any(fields):
         return value
     return kind(*map(_if_any, fields, value))
-
-
-def _fields_of(value: Any, names: Sequence[str]) -> Sequence[Any]:
-    """The fields of a struct that a function gives; fields that a dict or ``Row`` lacks are None.
-
-    Raises:
-        TypeError: It is not a struct.
-        ValueError: It has other fields.
-    """
-    if isinstance(value, tuple) and hasattr(value, "__fields__"):
-        value = dict(zip(value.__fields__, value, strict=True))
-    if isinstance(value, dict):
-        if unknown := [name for name in value if name not in names]:
-            raise ValueError(f"no field {unknown[0]!r}; it has: {', '.join(names)}")
-        return [value.get(name) for name in names]
-    if not isinstance(value, tuple | list):
-        raise TypeError(f"a {type(value).__name__} is not a tuple, dict or Row")
-    if len(value) != len(names):
-        raise ValueError(f"it has {len(value)} values, expected {len(names)}: {', '.join(names)}")
-    return value
 
 
 def _plain(array: pa.Array) -> list[Any]:
@@ -235,7 +218,11 @@ def _given_time(value: Any) -> Any:
 def _pairs(
     value: Iterable[tuple[Any, Any]], keys: Convert | None, items: Convert | None
 ) -> list[tuple[Any, Any]]:
-    return [(_if_any(keys, key), _if_any(items, item)) for key, item in value]
+    return [(_if_any(keys, key), _if_any(items, item)) for key, item in map(_pair, value)]
+
+
+def _pair(entry: Any) -> Sequence[Any]:
+    return entry if type(entry) is tuple else fields_of(entry, _ENTRY)
 
 
 def _if_any(convert: Convert | None, value: Any) -> Any:
@@ -250,6 +237,7 @@ class OutputRows:
 
     def __init__(self, schema: pa.Schema, function: str, what: str = "column") -> None:
         self._schema = schema
+        self._names = tuple(schema.names)
         self._function = function
         self._what = what
         self._converts = [given(field.type) for field in schema]
@@ -279,28 +267,13 @@ class OutputRows:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _values(self, place: object, row: Any) -> tuple[Any, ...] | list[Any]:
-        names = self._schema.names
-        if isinstance(row, tuple) and not hasattr(row, "__fields__"):
-            if len(row) != len(names):
-                raise FunctionResultError(
-                    f"{self._function} gave {len(row)} values for {place}, expected"
-                    f" {len(names)}: {', '.join(names)}"
-                )
-            return row
-        if isinstance(row, tuple):
-            row = dict(zip(row.__fields__, row, strict=True))  # type: ignore[attr-defined]
-        if not isinstance(row, dict):
+    def _values(self, place: object, row: Any) -> Sequence[Any]:
+        try:
+            return fields_of(row, self._names)
+        except (TypeError, ValueError) as error:
             raise FunctionResultError(
-                f"{self._function} gave a {type(row).__name__} for {place}, expected rows, each a"
-                " dict, a tuple or a Row"
-            )
-        if unknown := [name for name in row if name not in names]:
-            raise FunctionResultError(
-                f"{self._function} gave a column {unknown[0]!r} for {place}; the schema has:"
-                f" {', '.join(names)}"
-            )
-        return [row.get(name) for name in names]
+                f"{self._function} gave a row for {place} that does not fit: {error}"
+            ) from error
 
     def _column(
         self, field: pa.Field, convert: Convert, values: Sequence[Any], places: Sequence[object]
@@ -350,7 +323,7 @@ def given(data_type: pa.DataType) -> Convert:
         return lambda value: _given_list(value, element)
     if pa.types.is_struct(data_type):
         fields = {field.name: given(field.type) for field in data_type}
-        return lambda value: _given_struct(value, fields)
+        return partial(_given_struct, names=tuple(fields), converts=tuple(fields.values()))
     return _same
 
 
@@ -377,13 +350,13 @@ def _given_map(value: Any, keys: Convert, items: Convert) -> Any:
     if value is None:
         return None
     pairs = value.items() if isinstance(value, dict) else value
-    return [(keys(key), items(item)) for key, item in pairs]
+    return [(keys(key), items(item)) for key, item in map(_pair, pairs)]
 
 
-def _given_struct(value: Any, fields: dict[str, Convert]) -> Any:
+def _given_struct(value: Any, names: tuple[str, ...], converts: tuple[Convert, ...]) -> Any:
     if value is None:
         return None
-    values = _fields_of(value, list(fields))
+    fields = fields_of(value, names)
     return {
-        name: convert(field) for (name, convert), field in zip(fields.items(), values, strict=True)
+        name: convert(field) for name, convert, field in zip(names, converts, fields, strict=True)
     }

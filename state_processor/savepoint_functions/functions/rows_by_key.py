@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_database.types.named_fields import arranged
 from savepoint_database.types.python_values import python_values
 from savepoint_database.types.records import record_maker
 from savepoint_database.types.spark_values import PYTHON, expect_valid
@@ -208,8 +209,8 @@ def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
     with within(f"column {name!r}"):
         expect_valid(column)
     try:
-        return column.cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        return arranged(column, wanted)
+    except (ValueError, pa.ArrowNotImplementedError) as error:
         raise ColumnTypeError(
             f"the function gave column {name!r} as {column.type}, expected {wanted}: {error}"
         ) from error

@@ -17,7 +17,7 @@ from savepoint_functions.transformations.process_transformation import (
     KeyedFunctionVerbs,
     KeyedRowsTransformation,
 )
-from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, columns_of_key
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
 from savepoint_spark.columns import arrow_type_of, column_of, natural_type
 from savepoint_spark.writing.keyed_rows import Key
@@ -217,12 +217,13 @@ def fewer_columns(
         raise ColumnNotFoundError(
             f"{what} by which rows were aggregated: key_by takes {', '.join(known)}, or some of them"
         )
+    if key_type is not None:
+        columns = columns_of_key(columns, expect_type(key_type, "key_type"))
     if columns == known and (key_type is None or key_type.snapshot == rows.key.snapshot):
         return rows.key
     if key_type is None:
         types = [natural_type(name, column_of(rows.data, name)[1]) for name in columns]
         key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
-    expect_type(key_type, "key_type")
     return Key(columns, key_type.snapshot)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
+from pyarrow.types import is_struct
 from pyspark.sql import functions as F
 
+from savepoint_database.types.named_fields import all_places
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.printable import alternatives
@@ -14,6 +16,7 @@ from savepoint_formats.python_state.stored_forms import job_name
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.arrow_types import ROW_KIND
 from savepoint_spark.bootstrapping.windowed_transformation import (
     WindowedStateTransformation,
     window_column,
@@ -303,4 +306,24 @@ def key_of(
         types = [natural_type(name, column_of(data, name)[1]) for name in columns]
         key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
     expect_type(key_type, "key_type")
-    return Key(columns, key_type.snapshot, key_groups, hash_code)
+    return Key(columns_of_key(columns, key_type), key_type.snapshot, key_groups, hash_code)
+
+
+def columns_of_key(columns: tuple[str, ...], key_type: TypeInformation) -> tuple[str, ...]:
+    """The columns of a key in the order of its fields, if its type has so many.
+
+    Raises:
+        ColumnTypeError: The fields have other names.
+    """
+    whole = key_type.arrow_type
+    fields = [field.name for field in whole if field.name != ROW_KIND] if is_struct(whole) else []
+    if len(columns) == 1 or len(fields) != len(columns):
+        return columns  # ``Key`` refuses another number
+    try:
+        places = all_places(columns, fields)
+    except ValueError as error:
+        raise ColumnTypeError(
+            f"the columns of the key do not fit {key_type!r}: {error}. Rename them by"
+            " withColumnRenamed"
+        ) from error
+    return tuple(columns[place] for place in places if place is not None)

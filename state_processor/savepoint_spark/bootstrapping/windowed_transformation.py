@@ -53,6 +53,7 @@ MERGING_SET = "merging-window-set"
 _TIMERS = "window-timers"
 _PYTHON_TIMERS = "user-timers"
 _FIRES_AT = "window timers"
+_BOUNDS = ("start", "end")
 
 
 @dataclass(frozen=True, repr=False)
@@ -207,8 +208,8 @@ class WindowedStateTransformation(PlannedTransformation):
 def window_column(data: DataFrame, name: str) -> Column:
     """A column of windows in ms, or ``ColumnTypeError``."""
     column, data_type = column_of(data, name)
-    if isinstance(data_type, StructType) and data_type.names == ["start", "end"]:
-        start, end = (_milliseconds(column[field.name], field.dataType) for field in data_type)
+    if isinstance(data_type, StructType) and sorted(data_type.names) == sorted(_BOUNDS):
+        start, end = (_milliseconds(column[bound], data_type[bound].dataType) for bound in _BOUNDS)
         if start is not None and end is not None:
             whole = F.struct(start.alias("start"), end.alias("end"))
             return F.when(column.isNotNull(), whole)

@@ -36,7 +36,7 @@ from savepoint_spark.changing.present_names import (
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.changing.struct_columns import edited_column
 from savepoint_spark.changing.table_rows import TableRows
-from savepoint_spark.columns import column_of, fitted, spark_type
+from savepoint_spark.columns import column_of, fitted, fitting, spark_type
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan, OperatorRows
@@ -238,12 +238,14 @@ class ChangedTable:
             given = {other: column for other, column in asked.items() if column is not None}
             # Of their own first: inside a lambda, Spark finds the new column by the name of the old one.
             data = data.withColumns(given)
-            values = column_of(data, _NEW)[0]
+            values, new_type = column_of(data, _NEW)
+            if where is not None:
+                shown, what = column_of(data, name)[1], f"state {state.name!r}"
+                values, new_type = fitting(values, new_type, shown, "the expression", what), shown
             columns = {name: values}
             if is_timed:
                 layout, before = as_records(stored), column_of(data, timed(name))[0]
                 times = NewTimes.of(data, _ACCESS, now_ms, layout)
-                new_type = data.schema[_NEW].dataType
                 columns[timed(name)] = with_times(values, new_type, before, layout, times)
             if where is not None:
                 condition = column_of(data, _WHERE)[0]

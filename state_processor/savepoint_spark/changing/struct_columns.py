@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
+from savepoint_database.types.named_fields import arranged
 from savepoint_database.types.spark_values import bounds
 from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
@@ -28,6 +28,7 @@ from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.structs import UNDECODED
 from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.columns import as_type
 from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.operator_plan import encoded_elements
 from savepoint_spark.writing.run_encoding import RunEncoding, StateColumn
@@ -66,14 +67,19 @@ def edited_column(
     """
     origins = dict(edit.origins)
 
-    def struct(inner: Column, target: DataType) -> Column:
-        assert isinstance(target, StructType)  # where an edit leads to
+    def struct(inner: Column, source: DataType, target: DataType) -> Column:
+        # Where an edit leads to.
+        assert isinstance(source, StructType)
+        assert isinstance(target, StructType)
         fields = []
         for field in target:
             # The kind of a row of SQL is not a field.
             origin = origins.get(field.name, field.name)
-            value = new.get(field.name, F.lit(None)) if origin is None else inner.getField(origin)
-            fields.append(value.cast(field.dataType).alias(field.name))
+            if origin is None:
+                value = new.get(field.name, F.lit(None)).cast(field.dataType)
+            else:
+                value = as_type(inner.getField(origin), source[origin].dataType, field.dataType)
+            fields.append(value.alias(field.name))
         return F.when(inner.isNotNull(), F.struct(*fields))
 
     return _at(column, shown, wanted, edit.steps, struct)
@@ -84,7 +90,7 @@ def _at(
     shown: DataType,
     wanted: DataType,
     steps: tuple[str, ...],
-    change: Callable[[Column, DataType], Column],
+    change: Callable[[Column, DataType, DataType], Column],
 ) -> Column:
     if isinstance(shown, StructType) and UNDECODED in shown.names:
         is_lost = column.getField(UNDECODED).isNotNull()
@@ -94,7 +100,7 @@ def _at(
     steps = _steps_in(wanted, steps)
     match steps, wanted:
         case (), _:
-            return change(column, wanted)
+            return change(column, shown, wanted)
         case (step, *rest), ArrayType() if step == ELEMENT:
             have, element = type_at(shown, (step,)), wanted.elementType
             return F.transform(column, lambda item: _at(item, have, element, tuple(rest), change))
@@ -244,7 +250,7 @@ def _edited(
         elif (origin := origins.get(field.name, field.name)) is None:
             fields.append(pa.nulls(len(values), field.type))
         else:
-            fields.append(pc.cast(values.field(origin), field.type))
+            fields.append(arranged(values.field(origin), field.type))
     return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=values.is_null())
 
 

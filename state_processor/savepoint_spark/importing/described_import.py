@@ -16,8 +16,8 @@ from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDe
 from savepoint_formats.errors import DescriptionError, SavepointError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
-from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, key_of
+from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
+from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, columns_of_key, key_of
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.columns import column_of, spark_schema
@@ -199,12 +199,15 @@ def _key_types(keyed: KeyedDescription) -> Iterator[tuple[str, pa.DataType | Non
     if len(keyed.key) == 1:
         yield keyed.key[0], whole
         return
-    if not pa.types.is_struct(whole) or whole.num_fields != len(keyed.key):
+    is_whole = pa.types.is_struct(whole)
+    fields = [field for field in whole if field.name != ROW_KIND] if is_whole else []
+    if len(fields) != len(keyed.key):
         raise ValueError(
             f"keyed_state.key has {len(keyed.key)} columns, but key_type {keyed.key_type!r}"
             " is no tuple of as many fields"
         )
-    yield from zip(keyed.key, (field.type for field in whole), strict=True)
+    columns = columns_of_key(tuple(keyed.key), keyed.key_type)
+    yield from zip(columns, (field.type for field in fields), strict=True)
 
 
 def _keyed(data: DataFrame, described: KeyedDescription) -> StateTransformation:

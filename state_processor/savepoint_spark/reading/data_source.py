@@ -60,7 +60,9 @@ class SavepointDataSource(DataSource):
         for wanted, field in zip(schema, table.schema, strict=True):
             if wanted.dataType.simpleString() != field.dataType.simpleString():
                 type_name = field.dataType.simpleString()
-                raise ValueError(f"column {field.name!r} is {type_name}: cast it after reading")
+                raise ValueError(
+                    f"column {field.name!r} is {type_name}: read it as that, and change it after reading"
+                )
         return SavepointReader(table)
 
     def _scan(self) -> TableScan:

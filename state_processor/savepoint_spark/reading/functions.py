@@ -11,7 +11,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from savepoint_database.types.python_values import shaped
 from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.layout import MapOf
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.reading.states import (
     AggregatingState,
     ListState,
@@ -116,6 +119,8 @@ class RuntimeContext:
                 f"{kind.__name__} {name!r} of {self._operator} {what}; it has: {known or 'none'}"
             )
         new = read_state(kind, descriptor, stored) if stored.scope.is_local else kind(name)
+        if isinstance(new, MapState) and isinstance(stored.stored, MapOf):
+            new.key_shape = shaped(arrow_type(stored.stored.key))
         state = self._registered.setdefault(name, new)
         assert isinstance(state, kind)  # a name has one kind, hence one class
         return state

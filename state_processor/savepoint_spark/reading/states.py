@@ -99,9 +99,10 @@ class ListState(State):
 
 
 class MapState(State):
-    """A state of a map."""
+    """A state of a map; ``key_shape`` gives user keys the form of those that are stored."""
 
     kinds = frozenset([StateKind.MAP])
+    key_shape: Callable[[Any], Any] | None = None
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -114,11 +115,15 @@ class MapState(State):
         Example:
             >>> euros = self.by_currency.get("EUR")
         """
-        return self._by_key().get(hashable(key))
+        return self._by_key().get(self._place(key))
 
     def contains(self, key: Any) -> bool:
         """Whether the map has this user key, even if its value is null."""
-        return hashable(key) in self._by_key()
+        return self._place(key) in self._by_key()
+
+    def _place(self, key: Any) -> Hashable:
+        shape = None if key is None else self.key_shape
+        return hashable(key if shape is None else shape(key))
 
     def _by_key(self) -> dict[Hashable, Any]:
         """The entries by hashable keys; made on the first access to a map."""

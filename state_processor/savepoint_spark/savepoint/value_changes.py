@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
-from savepoint_formats.errors import ColumnTypeError, FieldNotFoundError, SchemaChangeError, within
+from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError, within
 from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots.named_rows import Edit, edited_by_names, shown_names
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
@@ -23,7 +23,7 @@ from savepoint_formats.snapshots.struct_edit import (
 )
 from savepoint_formats.state_files.state import StateKind
 from savepoint_spark.changing.struct_columns import type_at
-from savepoint_spark.columns import fits, spark_type
+from savepoint_spark.columns import fits, fitting, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,13 +130,15 @@ class ValueChanges:
 
         def change(table: ChangedTable, state: State) -> ChangedTable:
             with within(f"state {self.name!r}", f"operator {table.operator.name}"):
-                values = table.snapshot(state)
+                stored = table.snapshot(state)
                 if check is not None:
-                    check(values, path)
-                edited = edited_by_names(values, path, edit, adds=check is not None)
-            for name, column in (new or {}).items():
-                _expect_fitting(table.data(), column, _field_type(edited, name), name)
-            return table.with_fields(state, edited, new or {})
+                    check(stored, path)
+                edited = edited_by_names(stored, path, edit, adds=check is not None)
+            values = {
+                name: _fitted(table.data(), column, _field_type(edited, name), name)
+                for name, column in (new or {}).items()
+            }
+            return table.with_fields(state, edited, values)
 
         return self._changed(change)
 
@@ -159,13 +161,9 @@ def _field_type(edit: StructEdit, name: str) -> DataType:
     return type_at(spark_type(edit.snapshot.layout()), (*edit.steps, name))
 
 
-def _expect_fitting(data: DataFrame, column: Column, wanted: DataType, name: str) -> None:
+def _fitted(data: DataFrame, column: Column, wanted: DataType, name: str) -> Column:
     data_type = data.select(column.alias(name)).schema[name].dataType
-    if not fits(data_type, wanted):
-        raise ColumnTypeError(
-            f"the value of field {name!r} is {data_type.simpleString()}, but its type takes"
-            f" {wanted.simpleString()}: cast it first"
-        )
+    return fitting(column, data_type, wanted, f"the value of field {name!r}", "its type")
 
 
 def _serializer(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import ColumnTypeError, PlanError, UnencodableError
+from savepoint_formats.errors import PlanError, UnencodableError
 from savepoint_formats.layout import BinaryRow, LogicalType
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.plans.node_rows import NodeRows
@@ -21,7 +21,7 @@ from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
-from savepoint_spark.columns import column_of, expect_frame, fits, spark_type
+from savepoint_spark.columns import column_of, expect_frame, fitting, spark_type
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
@@ -185,12 +185,7 @@ def _fitted(given: DataFrame, column: NamedColumn) -> Column:
     if logical_type.kind == "PROCTIME":
         return F.lit(None).cast(wanted)
     known, data_type = column_of(given, column.name)
-    if not fits(data_type, wanted):
-        raise ColumnTypeError(
-            f"column {column.name!r} is {data_type.simpleString()}, but the operator reads"
-            f" {wanted.simpleString()}: cast it first"
-        )
-    return known.cast(wanted)
+    return fitting(known, data_type, wanted, f"column {column.name!r}", "the operator")
 
 
 def _sign(given: DataFrame, row_kind: str, operator: str) -> Column:

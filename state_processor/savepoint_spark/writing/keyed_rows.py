@@ -23,7 +23,7 @@ from savepoint_formats.state_files.header import (
 )
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
-from savepoint_spark.columns import column_of, fits, fitted, shown_layout, spark_type
+from savepoint_spark.columns import column_of, fits, fitted, fitting, shown_layout, spark_type
 from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE, RunEncoding, StateColumn
 from savepoint_spark.writing.shuffled_runs import RunSource
@@ -216,12 +216,10 @@ class Key:
         fields = []
         for name, field in zip(self.columns, taken, strict=True):
             column, data_type = column_of(data, name)
-            if not fits(data_type, field.dataType):
-                raise ColumnTypeError(
-                    f"column {name!r} is {data_type.simpleString()}, but the key takes"
-                    f" {field.dataType.simpleString()}: cast it first"
-                )
-            fields.append(column.alias(field.name))
+            fitted_column = fitting(
+                column, data_type, field.dataType, f"column {name!r}", "the key"
+            )
+            fields.append(fitted_column.alias(field.name))
         if len(taken) < len(inner):
             fields.append(F.lit(ROW_KINDS[0]).alias(ROW_KIND))
         return F.struct(*fields).cast(target)

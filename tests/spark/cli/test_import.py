@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.commands import run
 from support.sample_rows import Sample
@@ -264,3 +266,37 @@ def test_a_state_is_imported_beside_the_others(tmp_path: Path) -> None:
     code, output = run("import", file, tmp_path / "other", *options)
     assert code != 0
     assert "base" in output
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_structs_and_columns_of_a_key_go_by_their_names(form: str, tmp_path: Path) -> None:
+    given: list[dict[str, Any]] = [
+        {
+            "zeta": key + 2,
+            "alpha": key,
+            "mid": key + 1,
+            "value": {"mid": 3, "zeta": key, "alpha": 1},
+        }
+        for key in range(0, 30, 10)
+    ]
+    file = tmp_path / f"rows.{form}"
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(given), file)
+    else:
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in given))
+    description = """
+uid: points
+keyed_state:
+  key: [zeta, mid, alpha]
+  key_type: ROW<alpha LONG, mid LONG, zeta LONG>
+  states: [{name: value, type: "POJO<org.example.Point, zeta LONG, alpha LONG, mid LONG>"}]
+"""
+    path = imported(file, description, tmp_path)
+    assert [json.loads(row) for row in rows(path, "points.keyed_state")] == [
+        {
+            # Names of a row are not stored.
+            "key": {"f0": row["alpha"], "f1": row["mid"], "f2": row["zeta"]},
+            "value": {name: row["value"][name] for name in ("alpha", "mid", "zeta")},
+        }
+        for row in given
+    ]

@@ -179,7 +179,7 @@ class TestWrongOptions:
         ("schema", "message"),
         [
             ("totl DOUBLE", "has no column 'totl'; it has: key, total, count"),
-            ("total STRING", "column 'total' is double: cast it after reading"),
+            ("total STRING", "column 'total' is double: read it as that, and change it after"),
         ],
     )
     def test_a_schema_of_another_table(

@@ -290,9 +290,17 @@ def test_a_function_gives_any_number_of_rows() -> None:
 @pytest.mark.parametrize(
     ("row", "error", "message"),
     [
-        ((1,), ValueError, "Totals gave 1 values for key -?[0-9]+, expected 2: key, total"),
-        ({"sum": 1.0}, ValueError, "Totals gave a column 'sum' for key .*; the schema has: key"),
-        ("row", TypeError, "Totals gave a str for key -?[0-9]+, expected rows"),
+        (
+            (1,),
+            ValueError,
+            "Totals gave a row for key -?[0-9]+ that does not fit: it has 1 values, expected 2: key, total",
+        ),
+        (
+            {"sum": 1.0},
+            ValueError,
+            "Totals gave a row for key .*: no field 'sum'; missing: 'key', 'total'",
+        ),
+        ("row", TypeError, "Totals gave a row for key .* fit: a str is not a tuple, dict or Row"),
         ((1, "x"), ValueError, "Totals gave 'x' for key .* in column 'total', which is double"),
         ((1.5, 1.0), TypeError, "Totals gave 1.5 for key .* in column 'key', which is int32"),
         ((1 << 40, 1.0), ValueError, "Totals gave 1099511627776 for key .* in column 'key'"),

@@ -82,7 +82,7 @@ def test_rows_that_do_not_fit(spark: SparkSession, corpus: Path) -> None:
     rows = spark.createDataFrame(ROWS, ROW)
     with pytest.raises(ColumnNotFoundError, match="no column 'a'"):
         operator.bootstrap_with(rows.drop("a"))
-    with pytest.raises(ColumnTypeError, match="'a' is string, but the operator reads int"):
+    with pytest.raises(ColumnTypeError, match="'a' is string, but the operator takes int"):
         operator.bootstrap_with(rows.withColumn("a", rows.a.cast("string")))
     with pytest.raises(ValueError, match="1 inputs, but was given rows of 2"):
         operator.bootstrap_with(rows, rows)

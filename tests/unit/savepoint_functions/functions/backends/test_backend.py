@@ -332,7 +332,7 @@ def test_a_struct_with_other_fields_is_refused_with_its_state(backend: KeyedStat
     switch(backend, 1)
     for value, message in [
         ((1,), "it has 1 values, expected 2: f0, f1"),
-        ({"f2": 1}, "no field 'f2'; it has: f0, f1"),
+        ({"f2": 1}, "no field 'f2'; missing: 'f0', 'f1'"),
         (7, "a int is not a tuple, dict or Row"),
     ]:
         with pytest.raises(UnencodableError, match=f"is no value of state 'pair': {message}"):
