@@ -49,7 +49,7 @@ from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.columns import column_of, fits, fitted
 from savepoint_spark.writing.routed_rows import routed
-from savepoint_spark.writing.run_encoding import given_key_groups, present
+from savepoint_spark.writing.run_encoding import checked_key_groups, present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -289,7 +289,7 @@ class KeyEncoding:
             if self.wraps:
                 wrapped = np.asarray(given.fill_null(0)) % self.max_parallelism
                 return wrapped.astype(np.uint16)
-            return given_key_groups(given, keys, self.max_parallelism)
+            return checked_key_groups(given, keys, self.key, self.max_parallelism, self.hash_keys)
         return hashed_key_groups(self.key, keys, self.max_parallelism, self.hash_keys)
 
 

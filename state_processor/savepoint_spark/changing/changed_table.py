@@ -313,7 +313,8 @@ class ChangedTable:
         serializer = states[0].namespace
         namespace = None if serializer is None else (column_of(data, NAMESPACE)[0], serializer)
         key_groups = None if self.moves_keys else KEY_GROUP
-        key = Key((KEY,), self.operator.written(types.key), key_groups, self.hash_code)
+        written = self.operator.written(types.key)
+        key = Key((KEY,), written, key_groups, self.hash_code, are_stored=True)
         rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
         return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
 

@@ -186,12 +186,17 @@ def _timestamps(data: DataFrame, name: str, what: str) -> Column:
 
 @dataclass(frozen=True)
 class Key:
-    """The key of rows; several columns are the fields of a tuple."""
+    """The key of rows; several columns are the fields of a tuple.
+
+    The key groups in a column are checked by the keys' hash codes if these are known, unless they
+    are those of the savepoint that is changed.
+    """
 
     columns: tuple[str, ...]
     snapshot: TypeSerializerSnapshot
     key_groups: str | None = None
     hash_code: HashKeys | None = None
+    are_stored: bool = False
 
     def column(self, data: DataFrame) -> Column:
         """The keys, cast to their type."""
@@ -274,6 +279,7 @@ class KeyedRows:
             self.key.hash_code,
             self.key.key_groups is not None,
             self.is_keyed_once,
+            checks_key_groups=not self.key.are_stored,
         )
         return columns, encoding
 

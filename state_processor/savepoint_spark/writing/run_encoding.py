@@ -29,7 +29,7 @@ from savepoint_formats.entries.entry_encoder import (
     ValueEncoder,
 )
 from savepoint_formats.entries.stored_entries import distinct_hashes, runs
-from savepoint_formats.errors import KeyGroupError, NullKeyError, within
+from savepoint_formats.errors import KeyGroupError, NullKeyError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
@@ -105,6 +105,7 @@ class RunEncoding:
 
     The columns of states follow those of key, namespace and key group. ``hash_keys`` gives the
     user's Java hash codes. With ``is_keyed_once`` no key, or key and namespace, may have two rows.
+    With ``checks_key_groups``, given key groups must be those of known hash codes.
     """
 
     key: Layout
@@ -114,6 +115,7 @@ class RunEncoding:
     hash_keys: HashKeys | None = None
     has_key_groups: bool = False
     is_keyed_once: bool = True
+    checks_key_groups: bool = False
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of the rows of a partition, in a task of Spark."""
@@ -166,7 +168,12 @@ class RunEncoding:
     def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
         present(keys)
         if self.has_key_groups:
-            return given_key_groups(batch.column(KEY_GROUP), keys, self.max_parallelism)
+            given = batch.column(KEY_GROUP)
+            if self.checks_key_groups:
+                return checked_key_groups(
+                    given, keys, self.key, self.max_parallelism, self.hash_keys
+                )
+            return given_key_groups(given, keys, self.max_parallelism)
         return hashed_key_groups(self.key, keys, self.max_parallelism, self.hash_keys)
 
     def _keyed(self, keys: pa.Array, namespace: Layout, namespaces: pa.Array) -> KeyColumns:
@@ -195,6 +202,30 @@ def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> N
             f" expected 0 to {max_parallelism - 1}"
         )
     return key_groups.astype(np.uint16)
+
+
+def checked_key_groups(
+    given: pa.Array,
+    keys: pa.Array,
+    layout: Layout,
+    max_parallelism: int,
+    hash_keys: HashKeys | None,
+) -> NDArray[np.uint16]:
+    """``given_key_groups``; ``KeyGroupError`` also if a key's hash code is known and gives another."""
+    key_groups = given_key_groups(given, keys, max_parallelism)
+    try:
+        known = hashed_key_groups(layout, keys, max_parallelism, hash_keys)
+    except UnstableHashError:
+        return key_groups
+    (wrong,) = np.nonzero(key_groups != known)
+    if len(wrong):
+        first = int(wrong[0])
+        raise KeyGroupError(
+            f"key group {key_groups[first]} of key {keys[first].as_py()!r}, but its hash code gives"
+            f" {known[first]} of {max_parallelism}: leave key_groups out, or write with the"
+            " max_parallelism of the savepoint that they come from"
+        )
+    return key_groups
 
 
 def present(keys: pa.Array) -> pa.Array:
