@@ -217,10 +217,12 @@ from savepoint_formats.values.kryo.descriptions import (
 )
 from savepoint_functions.aggregating.aggregates import (
     Aggregate,
+    Aggregating,
     Avg,
     Count,
     Max,
     Min,
+    Reducing,
     Sum,
     TopN,
 )
@@ -372,6 +374,7 @@ __version__: str
 __all__ = [
     "Aggregate",
     "AggregateFunction",
+    "Aggregating",
     "AggregatingStateDescriptor",
     "AmbiguousJobError",
     "AmbiguousOperatorError",
@@ -502,6 +505,7 @@ __all__ = [
     "QueryError",
     "QueryNode",
     "RecordAttributes",
+    "Reducing",
     "ReducingStateDescriptor",
     "RefusedError",
     "RescaleError",

@@ -181,19 +181,16 @@ class AggregatedRows:
 
     def output(self, combined: DataFrame, *, has_results: bool) -> DataFrame:
         """Rows as a user sees them, with results or accumulators."""
-        rows = self.named(combined)
+        rows, taken = self.named(combined), set(self.key.columns)
         columns: list[Column] = [column_of(rows, name)[0] for name in self.key.columns]
         if self.windows is not None:
+            taken.add(self.windows[0])
             columns.append(self._window())
         for number, aggregate in enumerate(self.aggregates):
             column = F.col(f"`{value_column(number)}`")
             shown = aggregate.result(column) if has_results else column
             if aggregate.is_row:
-                fields = [
-                    name
-                    for name in aggregate.accumulator.type.names
-                    if name not in self.key.columns
-                ]
+                fields = [name for name in aggregate.accumulator.type.names if name not in taken]
                 columns += [shown[name].alias(name) for name in fields]
             else:
                 columns.append(shown.alias(aggregate.name))

@@ -147,10 +147,9 @@ def timed_rows(
 
 def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorContext:
     """Opens a function, and gives the context of its calls."""
+    function.open(OperatorRuntimeContext(store))
     if isinstance(function, StateBootstrapFunction):
-        function.open(OperatorRuntimeContext(store))
         return OperatorContext(processing_time)
-    function.open()
     context = BroadcastContext(processing_time, store)
     for descriptor in function.descriptors:
         context.get_broadcast_state(descriptor)

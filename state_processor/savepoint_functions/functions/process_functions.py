@@ -356,8 +356,8 @@ class BroadcastStateBootstrapFunction(ABC):
 
     descriptors: tuple[MapStateDescriptor, ...] = ()
 
-    def open(self) -> None:  # noqa: B027  # most take nothing
-        """Called once, before the first row."""
+    def open(self, runtime_context: OperatorRuntimeContext) -> None:  # noqa: B027  # most need nothing
+        """Called on the driver, on a copy of the function, and in the task before the first row."""
 
     @abstractmethod
     def process_element(self, value: Any, context: BroadcastContext) -> None:

@@ -14,14 +14,16 @@ sources in Python, which Spark has since 4.0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from savepoint_database.snapshot.key_types import key_types_of, types_of_option
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.tables.tables import KEY
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
+from savepoint_spark.reading.column_facts import are_present, with_present_keys
 from savepoint_spark.reading.source_options import FORMAT, SourceOptions, flag_of, names_of
 from savepoint_spark.reading.table_read import TableRead
 from savepoint_spark.workers.worker_garbage import keep_what_is_imported
@@ -63,7 +65,14 @@ class SavepointDataSource(DataSource):
                 raise ValueError(
                     f"column {field.name!r} is {type_name}: read it as that, and change it after reading"
                 )
-        return SavepointReader(table)
+        has_keys = KEY in schema.names and not schema[KEY].nullable and are_present(table.scan)
+        return SavepointReader(table, has_keys=has_keys)
+
+    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: ARG002, N802  # Spark's name
+        """Raises ``TypeError``, which Spark shows as the reason why a stream failed."""
+        raise TypeError(
+            "a savepoint does not grow, so readStream can't read it: use spark.read.format('savepoint')"
+        )
 
     def _scan(self) -> TableScan:
         options = self.options
@@ -103,10 +112,10 @@ def _table_name(savepoint: Snapshot, options: Mapping[str, str]) -> str:
 
 
 class SavepointReader(DataSourceReader):
-    """Plans on the driver, and reads on executors."""
+    """Plans on the driver, and reads on executors; with ``has_keys``, the column of keys is not nullable."""
 
-    def __init__(self, table: TableRead) -> None:
-        self._table = table
+    def __init__(self, table: TableRead, *, has_keys: bool = False) -> None:
+        self._table, self._has_keys = table, has_keys
 
     def partitions(self) -> list[SplitPartition]:
         return [SplitPartition(split) for split in self._table.splits()]
@@ -114,5 +123,6 @@ class SavepointReader(DataSourceReader):
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         # If there are no partitions, Spark asks for the rows of None.
         if isinstance(partition, SplitPartition):
-            yield from self._table.batches(partition.split)
+            batches = self._table.batches(partition.split)
+            yield from map(with_present_keys, batches) if self._has_keys else batches
         keep_what_is_imported()

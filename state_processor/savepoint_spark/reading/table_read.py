@@ -11,6 +11,7 @@ from savepoint_database.types.spark_values import SPARK
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, bytes_of_splits
 from savepoint_spark.columns import spark_schema
+from savepoint_spark.reading.column_facts import with_facts
 from savepoint_spark.session.tasks import rows_of_tasks
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class TableRead:
     @property
     def schema(self) -> StructType:
         """The columns in Spark."""
-        return spark_schema(self.scan.schema, self.scan.options.nanoseconds)
+        columns = spark_schema(self.scan.schema, self.scan.options.nanoseconds)
+        return with_facts(columns, self.scan)
 
     def splits(self) -> list[Split]:
         """Splits that tasks read; raises errors of headers and ``_metadata``."""

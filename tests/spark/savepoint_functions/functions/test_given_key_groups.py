@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
@@ -21,7 +23,6 @@ from state_processor import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
@@ -92,8 +93,10 @@ def test_tables_of_whole_keys_keep_them_as_well(
     spark: SparkSession, rows: DataFrame, tmp_path: Path
 ) -> None:
     def counts(table: pa.Table) -> pa.Table:
-        found = table.group_by("word", use_threads=False).aggregate([([], "count_all")])
-        return found.rename_columns(["key", "count"])
+        texts = pa.table({"text": pc.struct_field(table["word"], 0)})
+        found = texts.group_by("text", use_threads=False).aggregate([([], "count_all")])
+        keys = pa.StructArray.from_arrays([found["text"].combine_chunks()], ["text"])
+        return pa.table({"key": keys, "count": found["count_all"]})
 
     keyed = OperatorTransformation.bootstrap_with(rows).key_by(
         "word", key_type=WORD, key_groups="group"

@@ -102,6 +102,25 @@ def test_a_function_with_several_states_is_run_once(spark: SparkSession, tmp_pat
     assert calls.read_text() == "xx"
 
 
+def test_a_function_of_broadcast_state_is_opened_with_its_context(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    class Counted(Latest):
+        def open(self, runtime_context: Any) -> None:
+            descriptor = ListStateDescriptor("rows", Types.LONG())
+            self.rows = runtime_context.get_list_state(descriptor)
+
+        def process_element(self, value: Any, context: Any) -> None:
+            super().process_element(value, context)
+            self.rows.add(value.id)
+
+    rows = OperatorTransformation.bootstrap_with(spark.range(100, numPartitions=3))
+    savepoint = written(spark, rows.transform(Counted()), tmp_path)
+    assert savepoint.read_broadcast_state("operator", "latest").count() == 10
+    found = savepoint.read_list_state("operator", "rows").collect()
+    assert sorted(row.value for row in found) == list(range(100))
+
+
 def test_a_broadcast_map_is_made_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
     rows = OperatorTransformation.bootstrap_with(spark.range(100, numPartitions=3))
     savepoint = written(spark, rows.transform(Latest()), tmp_path)

@@ -207,6 +207,18 @@ class TestReduce:
         assert sorted_rows(found) == sorted_rows(expected)
         assert sorted_rows(rows.key_by("word").reduce(latest).rows()) == sorted_rows(expected)
 
+    def test_rows_of_windows_have_one_column_of_the_window(self, sales: DataFrame) -> None:
+        def latest(one: Any, other: Any) -> Any:
+            return one if one.total > other.total else other
+
+        data = sales.select("word", "hour", "total")
+        local = OperatorTransformation.bootstrap_with(data).local_key_by("word").window("hour")
+        found = local.reduce(latest).key_by("word")
+        assert found.rows().columns == ["word", "hour", "total"]
+        expected = data.groupBy("word", "hour").agg(F.max("total"))
+        assert sorted_rows(found.rows()) == sorted_rows(expected)
+        assert found.window("hour").reduce(Types.LONG(), "total").plan()
+
 
 class TestProcess:
     def test_a_function_has_the_state_of_a_key_in_its_partition(self, sales: DataFrame) -> None:

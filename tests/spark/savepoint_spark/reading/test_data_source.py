@@ -12,7 +12,13 @@ from pyspark.errors import PySparkException
 from support.sample_rows import Sample, copy_of, file_of, in_order, told, with_columns
 
 from savepoint_spark.reading.data_source import SavepointDataSource
-from state_processor import Savepoint, StateFileNotFoundError
+from state_processor import (
+    OperatorTransformation,
+    Savepoint,
+    StateFileNotFoundError,
+    Types,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,6 +194,55 @@ class TestWrongOptions:
         reader = spark.read.format("savepoint").option("table", "summarize.keyed_state")
         with pytest.raises(PySparkException, match=message):
             reader.schema(schema).load(CURRENCY.path).collect()
+
+    def test_a_stream(self) -> None:
+        # Spark calls this in a process that it starts for each stream.
+        source = SavepointDataSource({"path": CURRENCY.path, "table": "summarize.keyed_state"})
+        with pytest.raises(TypeError, match=r"readStream can't read it: use spark\.read"):
+            source.streamReader(source.schema())
+
+
+def test_columns_say_what_they_are_in_flink(spark: SparkSession) -> None:
+    def facts(frame: DataFrame) -> dict[str, Any]:
+        return {field.name: (field.nullable, dict(field.metadata)) for field in frame.schema}
+
+    loaded = Savepoint.load(spark, STATES.path, uids=STATES.uids)
+    frame = loaded.read_keyed_state("stateful")
+    found = facts(frame)
+    assert found == facts(keyed_state(spark, uids=",".join(STATES.uids)))
+    assert found["key"] == (False, {"flink_type": "STRING", "kind": "key"})
+    kinds = {name: metadata["kind"] for name, (_, metadata) in found.items()}
+    described = loaded.describe().states()
+    states = [one for one in described if one.operator == "stateful" and one.state in kinds]
+    assert len(states) == len(kinds) - 1
+    assert {state.state: state.kind for state in states}.items() <= kinds.items()
+    assert not any(
+        nullable
+        for name, (nullable, _) in facts(loaded.read_timers("stateful")).items()
+        if name == "key"
+    )
+
+
+def test_keys_that_are_shown_as_null_stay_nullable(spark: SparkSession, tmp_path: Path) -> None:
+    data = spark.sql("SELECT 1L AS n").selectExpr("n", "named_struct('f0', n, 'f1', n) AS pair")
+    for name, key_type, is_nullable in (
+        ("n", Types.LONG(), False),
+        ("pair", Types.TUPLE([Types.LONG(), Types.LONG()]), False),
+        ("n", Types.NULLABLE(Types.LONG()), True),
+    ):
+        keyed = OperatorTransformation.bootstrap_with(data).key_by(name, key_type=key_type)
+        keyed = keyed.with_state(
+            ValueStateDescriptor("pair", Types.TUPLE([Types.LONG()] * 2)).with_ttl()
+        )
+        path = str(tmp_path / f"{name} {is_nullable}")
+        Savepoint.create(spark).with_operator("a", keyed).write(path)
+        schema = Savepoint.load(spark, path, uids=["a"]).read_keyed_state("a").schema
+        assert schema["key"].nullable is is_nullable
+        assert schema["pair"].metadata == {
+            "flink_type": "TUPLE<LONG, LONG>",
+            "kind": "value",
+            "ttl": True,
+        }
 
 
 class TestConditions:
