@@ -36,6 +36,9 @@ MERGE_OPERATORS = (b"StringAppendTESTOperator", b"StringAppendOperator", b"nullp
 _TRAILER = sst_kernel.TRAILER_SIZE
 
 _INDEX = b"rocksdb.index"
+_FAMILY = b"rocksdb.column.family.id"
+# RocksDB: kUnknownColumnFamily, of tables that were written outside of a database.
+_UNKNOWN_FAMILY = (1 << 31) - 1
 
 BINARY_INDEX = 0
 TWO_LEVEL_INDEX = 2
@@ -178,7 +181,8 @@ class Sst:
             "a compression dictionary": b"rocksdb.compression_dict" in metaindex,
             # The sequence numbers of an ingested file are in the MANIFEST.
             "ingested entries": b"rocksdb.external_sst_file.version" in self.properties,
-            "no name of a column family": not self.column_family,
+            "no name of a column family":
+                not self.column_family and not 0 < self._number(_FAMILY) < _UNKNOWN_FAMILY,
         }  # fmt: skip
         for reason, is_so in reasons.items():
             if is_so:
@@ -186,7 +190,7 @@ class Sst:
 
     @property
     def column_family(self) -> str:
-        """Name of the state whose entries it holds."""
+        """Name of the state whose entries it holds; RocksDB leaves out the empty one."""
         name = self.properties.get(b"rocksdb.column.family.name", b"")
         return name.decode("utf-8", "surrogateescape")
 

@@ -16,6 +16,7 @@ from support.rocksdb_databases import (
     Reader,
     both,
     delete,
+    files_of,
     make,
     numbered,
     plain_tables,
@@ -148,6 +149,22 @@ def test_any_history_ends_as_in_rocksdb(
 @both
 def test_a_state_without_a_column_family_is_empty(tmp_path: Path, reader: Reader) -> None:
     assert reader(make(tmp_path, put({b"\1a": b"1"})), "unknown") == []
+
+
+@both
+def test_a_state_whose_name_is_empty_is_read(tmp_path: Path, reader: Reader) -> None:
+    # RocksDB notes no empty name in a table.
+    database = Rdict(str(tmp_path / "db"), table_options())
+    for name in ("", "other"):
+        state = database.create_column_family(name, table_options())
+        put({b"\1a": name.encode() or b"none"})(state)
+        state.flush()
+        state.close()
+    database.close()
+    files = files_of(tmp_path / "db")
+    assert reader(files, "") == [(b"\1a", b"none")]
+    assert reader(files, "other") == [(b"\1a", b"other")]
+    assert reader(files, "default") == []
 
 
 @both
