@@ -27,22 +27,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import UnstableHashError
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import KeyTypeError, UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
+from savepoint_formats.layout import nodes_of
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, header_of
 from savepoint_formats.metadata.stream_handles import EmptySegment, InlineStream
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.kinds.precise_times import is_precise, texts_of
 from savepoint_formats.values.plain_values import plain_values
 from savepoint_formats.values.value_writer import write_value
+from savepoint_formats.values.values import read_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -55,6 +58,9 @@ if TYPE_CHECKING:
 # Types whose layout no other Java class with another hash has. A LongValue is written like a Long
 # and has another hash, but Flink's keyBy doesn't take it for a Long.
 _HASHED = (layouts.Boolean, layouts.Byte, layouts.Short, layouts.Int, layouts.Long, layouts.Text)
+
+# Types of which not every text of their column is a value.
+_NARROW = (layouts.BigInteger, layouts.BigDecimal, layouts.Char)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class KeyFilter:
         everything = within or KeyGroupRange(0, MAX_PARALLELISM - 1)
         if keys is None:
             return cls(None, (everything,))
-        wanted = keys_of(keys, visible_key_type(arrow_type(key)))
+        wanted = keys_of_layout(keys, key)
         if not isinstance(key, _HASHED):
             return cls(wanted, (everything,))
         written: dict[int, set[bytes]] = {}
@@ -116,6 +122,23 @@ class KeyFilter:
         else:
             is_wanted = pc.is_in(own_keys, value_set=self.keys)
         return {name: values.filter(is_wanted) for name, values in columns.items()}
+
+
+def keys_of_layout(keys: Iterable[Any], layout: Layout) -> pa.Array:
+    """Keys as a key column shows them; ``KeyTypeError`` for one that its serializer does not have."""
+    wanted = keys_of(keys, visible_key_type(arrow_type(layout)))
+    is_written = not any(nodes_of(layout, layouts.Kryo, layouts.JavaObject, layouts.Opaque))
+    if not is_written or not any(nodes_of(layout, *_NARROW)):
+        return wanted
+    shown = []
+    for value in plain_values(wanted):
+        try:
+            view = DataInputView(_written(layout, value))
+        except (ValueError, TypeError) as error:
+            name = type(next(nodes_of(layout, *_NARROW))).__name__
+            raise KeyTypeError(f"{value!r} is not a key of type {name}: {error}") from error
+        shown.append(read_value(layout, view))
+    return visible_key(pa.array(shown, arrow_type(layout)))
 
 
 def _written(key: Layout, value: Any) -> bytes:

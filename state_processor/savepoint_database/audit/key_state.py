@@ -21,12 +21,11 @@ from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.printable import html_printable, html_table, without_secrets
+from savepoint_formats.scan.look_up import keys_of_layout
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
-from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.tables import KEY, KEY_GROUP
 from savepoint_formats.tables.visible import visible_key
-from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.plain_values import plain_values
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ class KeyState:
             if not tables:
                 continue
             try:
-                wanted = keys_of((key,), visible_key_type(arrow_type(_layout(tables))))
+                wanted = keys_of_layout((key,), _layout(tables))
             except KeyTypeError as error:
                 others[candidate.name] = error
                 continue
@@ -154,7 +153,7 @@ def key_rows(
     operator, shown = snapshot.table(table)
     if not _has_keys(shown):
         raise StateTypeError(f"table {table} is not keyed: no key has rows in it")
-    wanted = keys_of((key,), visible_key_type(arrow_type(_layout([shown]))))
+    wanted = keys_of_layout((key,), _layout([shown]))
     rows = _rows_of(operator, [shown], wanted, key, undescribed_subclasses)
     return rows[0] if rows else None
 

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.commands import run
+from support.hand_made import (
+    LONG,
+    MAX_PARALLELISM,
+    canonical_base,
+    encoded,
+    entry_identity,
+    header,
+    meta_info,
+    operator_of,
+)
 from support.sample_rows import SAMPLES, Sample
 
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError
+from savepoint_formats.hashing.key_hash import java_hash
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import key_group
+from savepoint_formats.layout import Long, VoidNamespace
 from savepoint_formats.locations.state_file import StateFile
-from savepoint_formats.metadata import KeyGroupsHandle
-from state_processor import Savepoint
+from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsHandle, SubtaskState
+from savepoint_formats.snapshots.nested import snapshot_bytes
+from state_processor import Savepoint, Types
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +123,56 @@ def test_a_key_of_another_type_is_refused(samples: Path) -> None:
     savepoint = Savepoint.open(str(samples / "currency-2.2.1-rocksdb-native"))
     with pytest.raises(KeyTypeError, match="'euro' is not a key of type int32"):
         savepoint.key("euro")
+
+
+NUMBERS = {
+    "BigInteger": (Types.BIG_INT(), ["123456789012345678901234567890", "-7"], "-07"),
+    "BigDecimal": (Types.BIG_DEC(), ["1.50", "-7"], "01.50"),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_key_that_is_no_number_is_not_one_of_an_operator_with_numbers(
+    name: str, tmp_path: Path
+) -> None:
+    of_numbers, keys, form = NUMBERS[name]
+    operators = []
+    for uid, key_type, own in (("n", of_numbers, keys), ("t", Types.STRING(), ["abc", "x"])):
+        serializer = snapshot_bytes(key_type.snapshot)
+        head = header(meta_info("count", "VALUE", LONG), key=serializer)
+        layouts = (key_type.layout, VoidNamespace())
+        entries = [
+            (
+                key_group(java_hash(key_type.layout, key), MAX_PARALLELISM),
+                0,
+                entry_identity(key, None, layouts),
+                encoded(Long(), number),
+            )
+            for number, key in enumerate(own)
+        ]
+        subtask = SubtaskState(0, managed_keyed_state=canonical_base(head, entries))
+        operators.append(
+            replace(operator_of(subtask), operator_id=OperatorId.from_uid(uid), uid=uid)
+        )
+    view = DataOutputView()
+    CheckpointMetadata.new(tuple(operators)).write(view)
+    (tmp_path / "_metadata").write_bytes(view.to_bytes())
+    savepoint = Savepoint.open(str(tmp_path), uids=["n", "t"])
+
+    found = savepoint.key("abc")
+    assert [(rows.operator, rows.rows["count"].to_pylist()) for rows in found.tables] == [
+        ("t", [0])
+    ]
+    assert found.other_operators == ("n",)
+    code, output = run("key", tmp_path, "abc", "--uid", "n", "--uid", "t")
+    assert (code, "count" in output) == (0, True), output
+    for key in (*keys, form):
+        (rows,) = savepoint.key(key).tables
+        assert (rows.operator, rows.table) == ("n", "keyed_state")
+    with pytest.raises(KeyTypeError, match=f"'abc' is not a key of type {name}"):
+        savepoint.key("abc", operator="n")
+    with pytest.raises(KeyTypeError, match=f"'abc' is not a key of type {name}"):
+        savepoint.scan("n.keyed_state", keys=["abc"]).count()
 
 
 def test_an_operator_that_there_is_not_is_told(samples: Path) -> None:
