@@ -24,6 +24,7 @@ from savepoint_database.types.spark_values import EXPORTED
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.tables.tables import KEY
+from savepoint_formats.values.kinds.precise_times import is_precise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,8 +69,8 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
     """A dataset whose rows a scan reads when they are wanted.
 
     ``errors`` has faults of the savepoint and a lack of memory, because DuckDB passes on only its own errors. ``keys`` maps
-    columns of a scan to the keys that the query wants, see ``scanned_keys``. ``stored`` are the same rows in
-    files, which are read instead.
+    columns of a scan to the keys that the query wants, see ``scanned_keys``; ``counted`` are columns whose
+    values it does not use. ``stored`` are the same rows in files, which are read instead.
     """
 
     def __init__(self, rows: SqlRows, stored: Dataset | None = None) -> None:
@@ -77,6 +78,7 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
         self.rows, self._stored = rows, stored
         self.errors: list[SavepointError | MemoryError] = []
         self.keys: dict[tuple[str, ...], Keys] = {}
+        self.counted: frozenset[tuple[str, ...]] = frozenset()
 
     @property
     def schema(self) -> pa.Schema:
@@ -122,6 +124,10 @@ class ScanReader:
     def _rows(self) -> SqlRows:
         rows, columns = self.dataset.rows, self.columns
         options = rows.scan.options
+        tested = () if self.condition is None else self._tested(str(self.condition))
+        is_counted = columns in self.dataset.counted
+        if is_counted and options.nanoseconds == "refuse" and not any(map(_has_digits, tested)):
+            options = replace(options, nanoseconds="truncate")
         if self.condition is not None:
             # A column that only the condition is about; the text may hold other names by chance.
             text = str(self.condition)
@@ -133,12 +139,27 @@ class ScanReader:
         scan = replace(rows.scan, options=options.of_columns(columns))
         return SqlRows(scan, rows.times)
 
+    def _tested(self, condition: str) -> list[pa.DataType]:
+        """The stored types of the columns that the condition is about; others may be among them by chance."""
+        return [field.type for field in self.dataset.rows.scan.schema if field.name in condition]
+
+
+def _has_digits(data_type: pa.DataType) -> bool:
+    """Whether values of a type have digits that a timestamp lacks."""
+    return is_precise(data_type) or any(
+        _has_digits(data_type.field(index).type) for index in range(data_type.num_fields)
+    )
+
 
 def _has_plain_keys(schema: pa.Schema) -> bool:
     """Whether a constant in a condition says which key it means."""
     kind = schema.field(KEY).type
     is_plain = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind)
     return bool(is_plain)
+
+
+# What DuckDB puts in the place of a column that it reads only to count rows.
+_COUNTED = "42"
 
 
 def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
@@ -148,7 +169,7 @@ def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
     columns of the same names share their keys, since a plan names no tables.
     """
     scanned: dict[tuple[str, ...], Keys] = {}
-    for scan in _arrow_scans(json.loads(plan)):
+    for scan, _ in _arrow_scans(json.loads(plan)):
         columns = tuple(_texts(scan.get("Projections")))
         keys: Keys = None
         for text in _texts(scan.get("Filters")):
@@ -157,12 +178,31 @@ def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
     return scanned
 
 
-def _arrow_scans(nodes: list[Any]) -> Iterator[dict[str, Any]]:
+def counted_columns(plan: str) -> frozenset[tuple[str, ...]]:
+    """Columns that scans project only to count rows."""
+    scans = [(tuple(_texts(of["Projections"])), is_counted) for of, is_counted in _scans(plan)]
+    return frozenset(columns for columns, _ in scans) - {
+        columns for columns, is_counted in scans if not is_counted
+    }
+
+
+def _scans(plan: str) -> list[tuple[dict[str, Any], bool]]:
+    return [
+        (scan, above.get("Projections") == _COUNTED)
+        for scan, above in _arrow_scans(json.loads(plan))
+        if "Projections" in scan
+    ]
+
+
+def _arrow_scans(
+    nodes: list[Any], above: dict[str, Any] | None = None
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The details of each scan of Arrow data, and of the node above it."""
     for node in nodes:
         details = node["extra_info"]
         if str(details.get("Function", "")).endswith("ARROW_SCAN"):
-            yield details
-        yield from _arrow_scans(node["children"])
+            yield details, above or {}
+        yield from _arrow_scans(node["children"], details)
 
 
 def _texts(value: str | list[str] | None) -> list[str]:

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
-from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows, scanned_keys
+from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows, counted_columns, scanned_keys
 from savepoint_database.sql.sql_text import Dialect, listing, rewritten, without_explain
 from savepoint_database.types.sql_names import distinct, double_quoted, nodes, parse_tree
 from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
@@ -129,13 +129,13 @@ class SqlDatabase:
         return SqlResult(reader.schema, self._batches(reader))
 
     def _plan_keys(self, text: str) -> None:
-        """Tells the tables which keys the query wants of them."""
+        """Tells the tables which keys the query wants of them, and which columns it only counts."""
         ((_, plan),) = self._connection.execute(
             f"EXPLAIN (FORMAT json) {without_explain(text)}"
         ).fetchall()
-        keys = scanned_keys(plan, KEY)
+        keys, counted = scanned_keys(plan, KEY), counted_columns(plan)
         for dataset in self._datasets.values():
-            dataset.keys = keys
+            dataset.keys, dataset.counted = keys, counted
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         try:

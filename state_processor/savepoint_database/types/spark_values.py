@@ -308,9 +308,9 @@ def _time_texts(values: pa.Array) -> pa.Array:
 def _inexact(value: pa.StructArray) -> InexactTimeError:
     (text,) = texts_of(value).to_pylist()
     return InexactTimeError(
-        f"the time {text}, which does not fit Spark's timestamps of microseconds: read with"
-        " nanoseconds='struct' or nanoseconds='text', which are exact and can be written again,"
-        " or with nanoseconds='truncate' to lose digits"
+        f"the time {text}, which does not fit a timestamp of microseconds: read with"
+        " nanoseconds='struct' or nanoseconds='text' (--nanoseconds), which are exact and can be"
+        " written again, or with nanoseconds='truncate' to lose digits"
     )
 
 
