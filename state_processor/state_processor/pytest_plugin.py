@@ -121,20 +121,18 @@ def _write(  # what a savepoint of one operator consists of
 ) -> None:
     import pyarrow as pa  # noqa: PLC0415  # every run of pytest loads this module
 
+    from savepoint_database.types.python_values import OutputRows  # noqa: PLC0415  # as above
     from savepoint_formats.values.arrow_types import arrow_type  # noqa: PLC0415  # as above
     from state_processor import OperatorTransformation, Savepoint, local_session  # noqa: PLC0415  # as above
 
-    keys = pa.array([row[key] for row in rows])
-    if key_type is not None:
-        keys = keys.cast(arrow_type(key_type.layout))
-    columns = {key: keys} | {
-        state.name: pa.array(
-            [row.get(state.name) for row in rows], arrow_type(state.stored.layout())
-        )
-        for state in states
-    }
+    keys = [row[key] for row in rows]
+    of_key = pa.array(keys).type if key_type is None else arrow_type(key_type.layout)
+    types = {state.name: arrow_type(state.stored.layout()) for state in states}
+    given = OutputRows(pa.schema({key: of_key} | types), "the test")
+    columns = [keys, *([row.get(state.name) for row in rows] for state in states)]
+    table = pa.Table.from_batches([given.batch([f"key {one!r}" for one in keys], columns)])
     spark = local_session()
-    data = OperatorTransformation.bootstrap_with(spark.createDataFrame(pa.table(columns)))
+    data = OperatorTransformation.bootstrap_with(spark.createDataFrame(table))
     operator = data.key_by(key, key_type=key_type)
     for state in states:
         operator = operator.with_state(state)

@@ -11,9 +11,18 @@ from pathlib import Path
 
 SAMPLE = Path(__file__).parents[3] / "sample_savepoints" / "currency-2.2.1-rocksdb-native"
 TESTS = f"""
+from typing import NamedTuple
+
+import pytest
+
 from state_processor import ListStateDescriptor, MapStateDescriptor, Types, ValueStateDescriptor
 
 SAMPLE = {str(SAMPLE)!r}
+
+
+class Backwards(NamedTuple):
+    y: int
+    x: int
 
 
 def test_state_of_rows(make_savepoint, savepoint, assert_state_equal):
@@ -32,6 +41,24 @@ def test_state_of_rows(make_savepoint, savepoint, assert_state_equal):
     assert_state_equal(opened, "orders.keyed_state", totals)
     again = make_savepoint("orders", rows, key="customer", states=states)
     assert_state_equal(path, again, uids=["orders"])
+
+
+def test_structs_go_by_names(make_savepoint, assert_state_equal):
+    point = Types.POJO("a.Point", {{"x": Types.INT(), "y": Types.INT()}})
+    pair = Types.TUPLE([Types.LONG(), Types.STRING()])
+    rows = [
+        {{"key": {{"f1": "a", "f0": 1}}, "point": {{"y": 2, "x": 1}}}},
+        {{"key": (2, "b"), "point": Backwards(4, 3)}},
+    ]
+    states = [ValueStateDescriptor("point", point)]
+    path = make_savepoint("points", rows, key_type=pair, states=states)
+    expected = [
+        {{"key": {{"f0": 1, "f1": "a"}}, "point": {{"x": 1, "y": 2}}}},
+        {{"key": {{"f0": 2, "f1": "b"}}, "point": {{"x": 3, "y": 4}}}},
+    ]
+    assert_state_equal(path, "points.keyed_state", expected, uids=["points"])
+    with pytest.raises(ValueError, match="the test gave .* for key 1 .*no field 'z'; missing: 'y'"):
+        make_savepoint("points", [{{"key": 1, "point": {{"x": 1, "z": 2}}}}], states=states)
 
 
 def test_other_rows(assert_state_equal):
@@ -71,7 +98,7 @@ def run_tests(folder: Path, tests: str) -> str:
 
 def test_state_is_made_and_compared(tmp_path: Path) -> None:
     output = run_tests(tmp_path, TESTS)
-    assert "2 failed, 1 passed" in output, output
+    assert "2 failed, 2 passed" in output, output
     assert "summarize.keyed_state: 1 rows are missing (-), " in output
     assert "- {'key': 'EUR', 'total': 1.0}" in output
     assert "the states differ:" in output
