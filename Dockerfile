@@ -2,10 +2,13 @@
 #   docker build --target light --tag savepoint .          looks, queries, verifies, copies
 #   docker build --target spark --tag savepoint:spark .    makes new state as well, on a Java of its own
 #   docker run --rm --volume "$PWD:/data:ro" savepoint describe /data/savepoint-1a2b
-FROM python:3.12-slim AS light
-COPY dist/*.whl /tmp/
-RUN pip install --no-cache-dir "$(ls /tmp/*.whl)[s3]" \
-    && rm /tmp/*.whl \
+# --build-arg PYTHON=python:3.12-slim@sha256:... names the base image by its digest.
+ARG PYTHON=python:3.12-slim
+FROM ${PYTHON} AS light
+COPY dist/*.whl .ci/requirements/light.txt /tmp/
+RUN pip install --no-cache-dir --require-hashes --requirement /tmp/light.txt \
+    && pip install --no-cache-dir --no-deps --no-index /tmp/*.whl \
+    && rm /tmp/* \
     && useradd --create-home --uid 10001 savepoint
 USER savepoint
 WORKDIR /home/savepoint
@@ -16,5 +19,8 @@ CMD ["--help"]
 
 FROM light AS spark
 USER root
-RUN pip install --no-cache-dir "savepoint-state-processor[spark]"
+COPY .ci/requirements/build.txt .ci/requirements/spark.txt /tmp/
+RUN pip install --no-cache-dir --require-hashes --requirement /tmp/build.txt \
+    && pip install --no-cache-dir --require-hashes --no-build-isolation --use-pep517 --requirement /tmp/spark.txt \
+    && rm /tmp/*
 USER savepoint
