@@ -21,10 +21,16 @@ from savepoint_formats.metadata.operator_handles import (
     MergedChannelStateHandle,
     OperatorStateHandle,
 )
-from savepoint_formats.metadata.stream_handles import KeyGroupsStream, PlainStream
+from savepoint_formats.metadata.stream_handles import (
+    EmptySegment,
+    InlineStream,
+    KeyGroupsStream,
+    PlainStream,
+    SegmentStream,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.metadata.checkpoint import CheckpointMetadata, OperatorState
     from savepoint_formats.metadata.keyed_handles import ChangesHandle, KeyedStateHandle
@@ -81,6 +87,39 @@ def streams_of(metadata: CheckpointMetadata) -> Iterator[PlainStream]:
         for reference in stream_references(operator):
             stream = reference.stream
             yield stream.stream if isinstance(stream, KeyGroupsStream) else stream
+
+
+def size_of(streams: Iterable[StreamHandle], *, with_inline: bool = True) -> int:
+    """Bytes of files, of which each counts once, and of state that is inline in ``_metadata``.
+
+    Many handles may refer to one file: those of an unaligned checkpoint's channels, the change sets of
+    a changelog, and the segments of merged files.
+    """
+    total, ranges = 0, dict[str, list[tuple[int, int]]]()
+    for handle in streams:
+        stream = handle.stream if isinstance(handle, KeyGroupsStream) else handle
+        if isinstance(stream, InlineStream | EmptySegment):
+            total += stream.size if with_inline else 0
+            continue
+        start = stream.start if isinstance(stream, SegmentStream) else 0
+        ranges.setdefault(stream.path, []).append((start, start + max(stream.size, 0)))
+    for of_file in ranges.values():
+        reached = 0
+        for start, end in sorted(of_file):
+            total += max(end - max(start, reached), 0)
+            reached = max(reached, end)
+    return total
+
+
+def in_flight_size(metadata: CheckpointMetadata) -> int | None:
+    """Bytes of records in flight; None if the snapshot is aligned."""
+    streams = [
+        reference.stream
+        for operator in metadata.operators
+        for reference in stream_references(operator)
+        if reference.kind is FileKind.CHANNEL_STATE
+    ]
+    return size_of(streams) if streams else None
 
 
 def _operator_streams(subtask: SubtaskState) -> Iterator[tuple[str, FileKind, StreamHandle]]:

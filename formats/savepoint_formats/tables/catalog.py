@@ -18,7 +18,7 @@ from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import Layout, Opaque, Struct
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle, header_of
-from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.metadata.references import size_of, stream_references
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
     HeaderBytes,
@@ -119,7 +119,7 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OperatorCatalog:
-    """States of all subtasks, and sizes in bytes of the streams that hold them.
+    """States of all subtasks, and bytes of the files that hold them, each byte once.
 
     ``keyed_size`` counts keyed state and timers, ``operator_size`` everything else. If there are
     ``problems``, files could not be read and states may be missing.
@@ -154,8 +154,11 @@ class OperatorCatalog:
         reader.read_changelogs(operator.subtasks)
         if operator.coordinator_state is not None:
             reader.add(_raw_state(StateKind.COORDINATOR))
-        keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
-        others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
+        references = tuple(stream_references(operator))
+        keyed, others = (
+            size_of(it.stream for it in references if it.is_keyed == is_keyed)
+            for is_keyed in (True, False)
+        )
         # Sections of raw timers tell their own keys, which no type of PyFlink changes.
         raw = None if kryo is None else replace(kryo, python_types=())
         states = tuple(
@@ -163,12 +166,6 @@ class OperatorCatalog:
             for state in reader.states.values()
         )
         return cls(states, keyed, others, tuple(reader.problems))
-
-
-def _sizes(operator: OperatorState) -> Iterator[tuple[bool, int]]:
-    """For each stream, whether it holds keyed state, and its size."""
-    for reference in stream_references(operator):
-        yield reference.is_keyed, max(reference.stream.size, 0)
 
 
 @dataclass(slots=True)

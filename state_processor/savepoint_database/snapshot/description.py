@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
-from savepoint_formats.metadata.references import COORDINATOR, stream_references
+from savepoint_formats.metadata.references import (
+    COORDINATOR,
+    in_flight_size,
+    size_of,
+    stream_references,
+    streams_of,
+)
 from savepoint_formats.printable import html_records, without_secrets
 from savepoint_formats.tables.remarks import column_remarks, state_remarks
 from savepoint_formats.tables.tables import column_type
@@ -111,7 +117,11 @@ class OperatorDescription:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SavepointDescription:
-    """A savepoint on one page. ``size`` is in bytes, with every file and inline state."""
+    """A savepoint on one page.
+
+    Sizes are in bytes. ``size`` has ``_metadata`` and each file once. ``in_flight_size`` is that of the
+    records in flight; None if the snapshot is aligned.
+    """
 
     path: str
     kind: str
@@ -120,6 +130,7 @@ class SavepointDescription:
     flink: str
     checkpoint_id: int
     size: int
+    in_flight_size: int | None
     operators: tuple[OperatorDescription, ...]
 
     def __repr__(self) -> str:
@@ -136,8 +147,13 @@ class SavepointDescription:
 
     @classmethod
     def of(
-        cls, path: str, metadata: CheckpointMetadata, operators: Iterable[Operator]
+        cls,
+        path: str,
+        metadata: CheckpointMetadata,
+        operators: Iterable[Operator],
+        metadata_size: int,
     ) -> SavepointDescription:
+        """The description; ``metadata_size`` is that of ``_metadata``, in bytes."""
         described = tuple(OperatorDescription.of(operator) for operator in operators)
         return cls(
             path,
@@ -146,7 +162,8 @@ class SavepointDescription:
             metadata.version,
             str(FlinkVersionRange.of(metadata)),
             metadata.checkpoint_id,
-            sum(operator.keyed_size + operator.operator_size for operator in described),
+            metadata_size + size_of(streams_of(metadata), with_inline=False),
+            in_flight_size(metadata),
             described,
         )
 
@@ -156,7 +173,8 @@ def kind_of(metadata: CheckpointMetadata) -> str:
     if metadata.properties is None or not metadata.properties.kind:
         return "savepoint or checkpoint"
     kind = metadata.properties.kind.lower()
-    return f"{metadata.properties.format_type.lower()} {kind}".strip()
+    aligned = "" if in_flight_size(metadata) is None else "unaligned"
+    return " ".join(filter(None, (aligned, metadata.properties.format_type.lower(), kind)))
 
 
 def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from savepoint_formats.locations.location import Location, is_local, path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.stores import path_in_store, path_of, reading_errors, store_of
 from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.metadata.references import size_of, stream_references
 from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
 from savepoint_formats.printable import html_records, without_secrets
 
@@ -66,7 +66,7 @@ class RetainedSnapshot:
         id: Its checkpoint id; None without a readable ``_metadata``.
         time: Time in UTC at which its ``_metadata`` was written; None if there is none.
         kind: Kind as in ``describe``.
-        size: Bytes of all state that it refers to, shared files included.
+        size: Bytes of ``_metadata`` and of all files that it refers to, each once, shared ones included.
         own_size: Bytes of the files in its own directory.
         operators: Number of operators.
         is_complete: Whether its ``_metadata`` can be read, and all its files exist.
@@ -300,7 +300,7 @@ class _Directory:
             metadata.checkpoint_id,
             time,
             kind_of(metadata),
-            sum(max(stream.size, 0) for stream in streams),
+            len(view.buffer) + size_of(streams, with_inline=False),
             own_size,
             len(metadata.operators),
             not problem,

@@ -225,7 +225,8 @@ class Snapshot:
 
     def describe(self) -> SavepointDescription:
         """The savepoint on one page. Reads the headers of all state files."""
-        return SavepointDescription.of(self.path, self.metadata, self._operators)
+        size = len(self.directory.read_metadata())
+        return SavepointDescription.of(self.path, self.metadata, self._operators, size)
 
     def query(self) -> list[QueryNode]:
         """The query's operators as a tree, from its sinks to its sources. Counts all rows.
