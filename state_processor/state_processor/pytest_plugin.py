@@ -130,7 +130,7 @@ def _write(  # what a savepoint of one operator consists of
     types = {state.name: arrow_type(state.stored.layout()) for state in states}
     given = OutputRows(pa.schema({key: of_key} | types), "the test")
     columns = [keys, *([row.get(state.name) for row in rows] for state in states)]
-    table = pa.Table.from_batches([given.batch([f"key {one!r}" for one in keys], columns)])
+    table = pa.Table.from_batches([given.batch([f"key {value!r}" for value in keys], columns)])
     spark = local_session()
     data = OperatorTransformation.bootstrap_with(spark.createDataFrame(table))
     operator = data.key_by(key, key_type=key_type)

@@ -19,8 +19,8 @@ _WITH_REASON = (UNDECODED_TYPE, OBJECT_TYPE)
 
 def first_reason(*columns: pa.Array | None) -> str | None:
     """Why the first value that isn't decoded is bytes; None if all values are decoded."""
-    found = (reason for column in columns if column is not None for reason in _reasons(column))
-    return next(found, None)
+    reasons = (reason for column in columns if column is not None for reason in _reasons(column))
+    return next(reasons, None)
 
 
 def unread_fault(state: str, reason: str) -> Fault:

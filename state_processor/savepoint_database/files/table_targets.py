@@ -248,8 +248,8 @@ def _expect_own_configuration() -> None:
     Such a file may be a stranger's; it names classes to import, and hosts that get credentials.
     """
     own = [os.environ.get("PYICEBERG_HOME"), os.path.expanduser("~")]
-    found = Path(_ICEBERG_FILE).is_file()
-    if found and not any(Path(folder, _ICEBERG_FILE).is_file() for folder in own if folder):
+    is_there = Path(_ICEBERG_FILE).is_file()
+    if is_there and not any(Path(folder, _ICEBERG_FILE).is_file() for folder in own if folder):
         raise TableFileError(
             f"{_ICEBERG_FILE} of the current directory would choose the catalog: if it is yours, set"
             f" PYICEBERG_HOME to {os.getcwd()}"

@@ -49,7 +49,7 @@ def _condition(error: AnalysisException) -> str:
 def listed_keys(keys: DataFrame) -> ListedKeys:
     """Runs the job that finds the keys, and holds their bytes in memory."""
     with typed_errors():
-        found = collected(keys)
-    encoded = found.column(ENCODED_KEY).cast(pa.large_binary()).combine_chunks()
+        rows = collected(keys)
+    encoded = rows.column(ENCODED_KEY).cast(pa.large_binary()).combine_chunks()
     whole = encoded if isinstance(encoded, pa.Array) else encoded.chunk(0)
     return ListedKeys(whole, is_excluded=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -63,7 +64,7 @@ def with_names(data: DataFrame, table: Table, before: Names, after: Names) -> Da
 def present_rows(data: DataFrame, columns: Iterable[str]) -> DataFrame:
     """The rows in which one of the columns of states has a value."""
     present = [column_of(data, name)[0].isNotNull() for name in columns]
-    return data.where(reduce(lambda one, other: one | other, present, F.lit(False)))
+    return data.where(reduce(or_, present, F.lit(False)))
 
 
 def not_empty(data: DataFrame, values: Column) -> Column:

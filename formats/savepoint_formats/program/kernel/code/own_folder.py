@@ -34,8 +34,8 @@ def is_trusted(folder: Path, owner: int = _ROOT) -> bool:
     if sys.platform == "win32":
         return True
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    is_ours = found.st_uid in (os.geteuid(), _ROOT, owner)
-    return stat.S_ISDIR(found.st_mode) and is_ours and not found.st_mode & _OF_OTHERS
+    is_ours = status.st_uid in (os.geteuid(), _ROOT, owner)
+    return stat.S_ISDIR(status.st_mode) and is_ours and not status.st_mode & _OF_OTHERS
