@@ -18,7 +18,6 @@ from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import OutputFormat, output_option
 from savepoint_database import checks
-from savepoint_database.checks.table_diff import CHANGE_TYPE, POSTIMAGE
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 from savepoint_formats.plans.plan_diff import PlanVerdict
@@ -124,6 +123,8 @@ def diff(
 
 
 def _show_samples(output: Output, diff: SavepointDiff, rows: int) -> None:
+    from savepoint_database.checks.table_diff import CHANGE_TYPE, POSTIMAGE  # noqa: PLC0415  # imports DuckDB
+
     for table in diff.tables:
         if not table.is_equal and rows:
             sample = diff.samples(table.table, rows)

@@ -22,6 +22,7 @@ from savepoint_formats.layout import TypeArgument
 from savepoint_formats.program.general_path import (
     IN_ITSELF,
     NOT_WRITTEN,
+    OF_A_URL,
     OF_A_ZONE,
     OF_NO_COLUMN,
 )
@@ -194,7 +195,8 @@ class _GraphAssembly(ObjectListing):
             self._object(draft, lead, fields)
         elif single is None or described is not None or self._is_foreign(name):
             if self._writes or (name in DECLARED_TYPES and described is None):
-                with_text = OF_A_ZONE if name in DECLARED_TYPES else OF_NO_COLUMN
+                declared = OF_A_URL if name == "java.net.URL" else OF_A_ZONE
+                with_text = declared if name in DECLARED_TYPES else OF_NO_COLUMN
                 self._null(name, draft, lead, IN_ITSELF if described else with_text)
                 return
             depth = MAX_DEPTH // 2 - 2 * (draft.path.count(".") + draft.path.count("["))

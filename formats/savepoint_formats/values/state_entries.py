@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.errors import UndecodableError
+from savepoint_formats.errors import FormatError, TruncatedError, UndecodableError
 from savepoint_formats.layout import (
     VARIABLE,
     Layout,
@@ -230,7 +230,8 @@ def _read_suffix(size: int, view: DataInputView, *, is_certain: bool) -> None:
         view.position = start
         message = f"a length suffix of {data.hex() or 'no bytes'} behind {size} bytes"
         if is_certain:
-            raise view.error(message)
+            is_cut = len(data) < len(expected) and expected.startswith(data)
+            raise view.error(message, TruncatedError if is_cut else FormatError)
         message += "; none is stored if the serializer that is not known has a fixed length"
         raise view.error(message, UndecodableError)
 

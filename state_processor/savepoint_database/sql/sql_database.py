@@ -239,6 +239,8 @@ def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnec
                 "python_enable_replacements": False,
             }
         )
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryError(_NO_MEMORY) from error
     except duckdb.Error as error:
         raise ValueError(
             f"memory_limit {memory_limit!r}, expected an amount such as 4GB or 50%"
