@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 import zipfile
 from contextlib import contextmanager
 from functools import cache, partial
@@ -42,7 +43,7 @@ from savepoint_database.types.class_library import ClassLibrary, described_class
 from savepoint_database.types.type_names import parse_type
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.compatibility.expected_job import JobSchema
-from savepoint_formats.errors import RefusedError
+from savepoint_formats.errors import RefusedError, UnreadStateWarning
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import is_pojo
 from savepoint_formats.plans.compiled_plan import CompiledPlan
@@ -256,12 +257,17 @@ def types(_: Inputs) -> Target:
         with _refused():
             return state_layout(text)
 
+    def job(text: str) -> object:
+        # Descriptors whose name or type only a run tells are left out with a warning.
+        with warnings.catch_warnings(action="ignore", category=UnreadStateWarning):
+            return described_job_types(text, "job.py")
+
     return _texts(
         "types",
         {
             plain: TYPES["plain"],
             python: TYPES["python"],
-            (lambda text: described_job_types(text, "job.py")): (JOB,),
+            job: (JOB,),
         },
     )
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.checks.odd_entries import expect_flags, expect_windows
-from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.checks.odd_entries import OddEntryError, expect_flags, expect_windows
+from savepoint_formats.errors import FormatError
 
 
 def chunk(data: bytes) -> Chunk:
@@ -31,7 +31,7 @@ def windows(*pairs: tuple[int, int]) -> pa.StructArray:
 def test_a_window_may_be_empty_but_not_end_before_it_begins() -> None:
     starts = np.array([0, 1])
     expect_windows(windows((1, 2), (5, 5)), chunk(b"??"), starts)
-    with pytest.raises(UndecodableError, match="a window from 5 to -5") as raised:
+    with pytest.raises(OddEntryError, match="a window from 5 to -5") as raised:
         expect_windows(windows((1, 2), (5, -5)), chunk(b"??"), starts)
     assert raised.value.record == 1
 

@@ -78,11 +78,11 @@ def test_it_is_read_counted_and_verified(class_name: str, tmp_path: Path) -> Non
         assert {row["a"]["bytes"] for row in read.values()} == {
             unknown(f"extra {number}".encode()) for number in range(len(values))
         }
-        assert savepoint.verify().faults == ()
+        assert not [it for it in savepoint.verify().faults if it.is_damage]
         for command in (
             ("query", folder, f'SELECT "{column}" FROM "{NAME}".{table}'),
             ("export", folder, f"{NAME}.{table}", folder / "rows.parquet", "--to", "parquet"),
             ("verify", folder),
         ):
             code, output = run(*command)
-            assert code == 0, output
+            assert code == (3 if command[0] == "verify" else 0), output

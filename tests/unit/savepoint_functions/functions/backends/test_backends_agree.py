@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.backend_states import AVERAGE, BY_DAY, MOST, NAMES, TOTAL, switch
 
 from savepoint_functions.functions.backends import state_backend
+from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
 from state_processor import Types
 
 STEPS = st.lists(
@@ -58,3 +59,8 @@ def contents(name: str, steps: list[tuple[int, str, int]]) -> dict[int, Any]:
 def test_all_backends_have_the_same_in_the_end(steps: list[tuple[int, str, int]]) -> None:
     in_order = sorted(steps, key=lambda step: step[0])
     assert contents("single_key", in_order) == contents("rocksdb", steps)
+
+
+def test_the_backend_of_rocksdb_is_imported_by_its_name_alone() -> None:
+    with state_backend("rocksdb", Types.LONG().layout) as backend:
+        assert isinstance(backend, RocksDbBackend)
