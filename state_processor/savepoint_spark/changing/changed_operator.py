@@ -103,7 +103,9 @@ class ChangedOperator(OperatorChanges):
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """See ``SavepointWriter.merge_local``."""
-        stored = {self.state(name).name: function for name, function in merge.items()}
+        states = self.operator.catalog.states
+        present = {job_name(self.headers.name(state.name)): state.name for state in states}
+        stored = {present.get(name, name): function for name, function in merge.items()}
         return replace(self, merged=merged_instances(self.operator, stored))
 
     @property

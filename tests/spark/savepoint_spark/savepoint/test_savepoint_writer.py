@@ -53,9 +53,12 @@ def content(savepoint: Savepoint) -> dict[str, Any]:
 
 
 def described(savepoint: Savepoint) -> dict[str, Any]:
-    """Output of ``describe`` without the path and, for copies of Flink 1.8, the differences of 1.11."""
+    """Output of ``describe`` without the path and, for copies of Flink 1.8, the differences of 1.11.
+
+    Paths in ``_metadata`` count as part of the size.
+    """
     facts = asdict(savepoint.describe())
-    del facts["path"]
+    del facts["path"], facts["size"]
     if facts["metadata_version"] <= 3:
         del facts["metadata_version"], facts["flink"]
     return facts
