@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from support.nightly import nightly
 from support.old_jobs import FIRST_TIMER, ODD_ROWS, ROWS, Taken, expected_rows, taken
 
 from savepoint_formats.checks.faults import Severity
@@ -20,7 +21,13 @@ OLD_MAGIC = bytes.fromhex("57fb808b247547db")
 """The end of RocksDB's tables of format 0."""
 
 
-@pytest.fixture(scope="module", params=RELEASES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(release, marks=[] if release in ("1.8.3", "1.13.6") else nightly)
+        for release in RELEASES
+    ],
+)
 def release(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.java_jobs import JavaJobs, begun_with
 from support.masks import SECRET
+from support.nightly import nightly
 
 from state_processor import MaskRules, Savepoint
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 UIDS = ("numbers", "joined", "matched", "windows", "sessions")
 
 
-@pytest.mark.parametrize("release", ["1.20.5", "2.2.1"])
+@pytest.mark.parametrize("release", [pytest.param("1.20.5", marks=nightly), "2.2.1"])
 def test_all_timers_of_a_masked_savepoint_fire(
     spark: SparkSession, tmp_path: Path, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.nightly import nightly
 from support.query_jobs import Jobs, net, without_zeros
 from support.swapped_queries import GROUPS, statements, write_tables
 
@@ -54,7 +55,7 @@ class Outcome:
         return gone_on, expected
 
 
-@pytest.fixture(scope="module", params=["1.20.5", "2.3.0"])
+@pytest.fixture(scope="module", params=[pytest.param("1.20.5", marks=nightly), "2.3.0"])
 def outcome(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, spark: SparkSession
 ) -> Outcome:

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from support import lost_executors
+from support.nightly import nightly
 from support.spark_processes import spark_home
 from support.standalone_cluster import SAMPLE, expected, submitted
 
@@ -29,6 +30,7 @@ def test_executors_read_write_and_run_what_one_process_does(tmp_path: Path) -> N
     assert left == []
 
 
+@nightly
 def test_results_of_a_run_outlive_executors(tmp_path: Path) -> None:
     environment = {
         **os.environ,
