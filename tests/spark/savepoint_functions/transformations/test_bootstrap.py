@@ -138,8 +138,8 @@ class TestKeyedState:
 
     def test_several_columns_are_a_row(self, spark: SparkSession, tmp_path: Path) -> None:
         data = spark.createDataFrame([("a", 1, 1.0)], "shop STRING, till INT, total DOUBLE")
-        named = "['name', 'number'], [Types.STRING(), Types.INT()]"
-        row = Types.ROW_NAMED(["name", "number"], [Types.STRING(), Types.INT()])
+        named = "['shop', 'till'], [Types.STRING(), Types.INT()]"
+        row = Types.ROW_NAMED(["shop", "till"], [Types.STRING(), Types.INT()])
         types = {"own": row, "python": PyFlink.key(f"Types.ROW_NAMED({named})")}
         for folder, key_type in types.items():
             keyed = OperatorTransformation.bootstrap_with(data)

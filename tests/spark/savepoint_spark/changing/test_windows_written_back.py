@@ -21,7 +21,7 @@ from support.hand_made import (
 )
 from support.sample_rows import Sample
 
-from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_formats.errors import ColumnNotFoundError, LostStateWarning
 from savepoint_formats.layout import Long, Text
 from state_processor import OperatorTransformation, Savepoint
 
@@ -65,7 +65,9 @@ class TestTimersOfWindows:
         timers = before.read_timers("session")
         data = event_timers(timers).select("key", "namespace", EVENT_TIMERS)
         like = OperatorTransformation.bootstrap_with(data).like(before.operator("session"))
-        after = written(spark, before.with_operator("session", like), sample, tmp_path)
+        with pytest.warns(LostStateWarning, match="operator session is made anew"):
+            anew = before.with_operator("session", like)
+        after = written(spark, anew, sample, tmp_path)
         assert rows(after.read_timers("session")) == rows(timers)
 
     def test_go_with_the_state_of_their_windows(
@@ -79,7 +81,9 @@ class TestTimersOfWindows:
             .select("key", "namespace", EVENT_TIMERS, CONTENTS)
         )
         like = OperatorTransformation.bootstrap_with(data).like(before.operator("session"))
-        after = written(spark, before.with_operator("session", like), sample, tmp_path)
+        with pytest.warns(LostStateWarning, match="operator session is made anew"):
+            anew = before.with_operator("session", like)
+        after = written(spark, anew, sample, tmp_path)
         assert rows(after.read_window_state("session")) == rows(before.read_window_state("session"))
         assert after.read_timers("session").count() == timers.count()
 
