@@ -59,7 +59,7 @@ def flipped(offset: int, mask: int = 0xFF) -> Change:
 
 
 def damage(found: Verification) -> list[Fault]:
-    assert found.is_whole == (not [fault for fault in found.faults if fault.is_damage])
+    assert (found.result == "damaged") == any(fault.is_damage for fault in found.faults)
     return [fault for fault in found.faults if fault.severity is Severity.DAMAGE]
 
 
@@ -80,11 +80,12 @@ def keyed_file(savepoint: Path, uid: str) -> tuple[Path, KeyGroupsHandle]:
     raise AssertionError(uid)
 
 
-def test_every_sample_is_whole(samples: Path, slow: None) -> None:
+def test_no_sample_is_damaged(samples: Path, slow: None) -> None:
     counts: dict[str, set[int]] = {}
     for path in snapshots(samples):
         found = Savepoint.open(str(path)).verify()
-        assert found.faults == (), path
+        # Some have objects of classes that nobody described, which are not read.
+        assert damage(found) == [], path
         job = path.relative_to(samples).parts[0].split("-")[0]
         counts.setdefault(job, set()).add(found.entries)
     # All backends and formats have the same entries of a job, but for those of its last state.
