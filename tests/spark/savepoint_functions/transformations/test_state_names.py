@@ -47,8 +47,8 @@ def test_all_states_are_written_back(spark: SparkSession, tmp_path: Path) -> Non
         renamed.like(operator)
 
     doubled = stored.select("key", (F.col("state_key") * 2).alias("state_key"))
-    changed = before.with_state("operator", "key", doubled)
-    changed = changed.update_state("operator", "key_group", "state_key_group + 1")
+    changed = before.update_state("operator", "key_group", "state_key_group + 1")
+    changed = changed.with_state("operator", "key", doubled)
     changed.write(str(tmp_path / "changed"))
     after = Savepoint.load(spark, str(tmp_path / "changed"), uids=["operator"])
     found = after.read_keyed_state("operator").select("key", *COLUMNS)
