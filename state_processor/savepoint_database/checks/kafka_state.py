@@ -7,13 +7,10 @@ characteristic state can be read as Kafka's connector writes them.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.byte_elements import (
-    byte_elements,
-    element_values,
-)
+from savepoint_database.snapshot.byte_elements import byte_elements, element_values
 from savepoint_database.types.record_table import record_table
 from savepoint_formats.errors import FormatError, UnreadStateWarning, UnsupportedVersionError
 from savepoint_formats.kafka.source_state import (
@@ -193,11 +190,8 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
 
     Raises ``FormatError`` if an element is not a partition and offset.
     """
-    if operator.kryo is None:
-        return []
-    known = replace(operator.kryo, classes=(*operator.kryo.classes, _TOPIC_PARTITION))
     offsets = []
-    for subtask, element in element_values(replace(operator, kryo=known), LEGACY_STATE):
+    for subtask, element in element_values(operator, LEGACY_STATE, (_TOPIC_PARTITION,)):
         match element:
             case {"f0": {"topic": str(topic), "partition": int(partition)}, "f1": int(number)}:
                 split = KafkaSplit(topic, partition, next_offset(number))

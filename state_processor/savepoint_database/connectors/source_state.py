@@ -5,22 +5,17 @@ A source has splits in its readers; the enumerator in its coordinator knows the 
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_database.checks.kafka_state import READER_STATE, consumed
+from savepoint_database.checks.kafka_state import READER_STATE
+from savepoint_database.connectors.old_consumers import CONSUMERS, Consumer
 from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements
 from savepoint_database.types.record_table import record_table
 from savepoint_formats.errors import FormatError, RefusedError
-from savepoint_formats.kafka.source_state import (
-    LEGACY_STATE,
-    CoordinatorState,
-    KafkaSplit,
-    stored_number,
-)
+from savepoint_formats.kafka.source_state import CoordinatorState
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.printable import html_records
 from savepoint_formats.source_splits.split_connectors import (
@@ -29,7 +24,6 @@ from savepoint_formats.source_splits.split_connectors import (
     SplitFacts,
     connector_of,
     enumerator_facts,
-    kafka_facts,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +71,6 @@ class SourceEntry:
 
 
 _UNVERSIONED = -1
-_NUMBER = struct.Struct(">q")
 _SHOWN = SourceEntry.__match_args__[:-2]
 
 
@@ -160,40 +153,36 @@ def _facts(operator: Operator) -> Iterator[tuple[int | None, SplitFacts, Version
 class ReaderSplit:
     """A split in an element of a reader's state.
 
-    ``connector`` is None for an unknown one, ``raw`` for a ``FlinkKafkaConsumer``, which has no versions.
+    ``connector`` is None for an unknown one. A consumer of the old API has no ``raw``, because its
+    elements have no versions.
     """
 
     element: ByteElement
     facts: SplitFacts
     connector: SourceConnector | None = None
     raw: Versioned | None = None
+    consumer: Consumer | None = None
 
     def at(self, position: Any) -> bytes:
         """The element at another position; raises what ``SourceConnector.move`` raises."""
-        if self.raw is None:
-            return self._consumed_at(position)
+        if self.consumer is not None:
+            if self.consumer.move is None:
+                raise RefusedError(f"positions of {self.consumer.name} can't be set")
+            return self.consumer.move(self.element.data, self.facts, position)
+        assert self.raw is not None
         assert self.connector is not None  # unknown connectors have no positions
         if self.connector.move is None:
             raise RefusedError(f"positions of {self.connector.name} can't be set")
         return self.connector.move(self.raw, position, self.element.state).to_bytes()
 
-    def _consumed_at(self, position: Any) -> bytes:
-        values = position if isinstance(position, dict) else {"offset": position}
-        if values.get("stopping_offset") not in (None, ""):
-            raise RefusedError(
-                f"a FlinkKafkaConsumer has no stopping offsets: {self.facts.split} can't have one"
-            )
-        offset = KafkaSplit(self.facts.table, 0, 0).at(values.get("offset", ""), None).offset
-        # The offset is the last number in the element.
-        return self.element.data[: -_NUMBER.size] + _NUMBER.pack(stored_number(offset))
-
 
 def reader_splits(operator: Operator) -> Iterator[ReaderSplit]:
     """The splits of a source's readers, in the order of their elements."""
-    splits = consumed(operator)
-    consumer = byte_elements(operator, [LEGACY_STATE] if splits else [], is_sized=False)
-    for element, (_, split) in zip(consumer, splits, strict=True):
-        yield ReaderSplit(element, kafka_facts(split))
+    for consumer in CONSUMERS:
+        splits = consumer.splits(operator)
+        elements = byte_elements(operator, [consumer.state] if splits else [], is_sized=False)
+        for element, facts in zip(elements, splits, strict=True):
+            yield ReaderSplit(element, facts, consumer=consumer)
     for element in byte_elements(operator, [READER_STATE]):
         try:
             raw = Versioned.whole(element.data, element.state)

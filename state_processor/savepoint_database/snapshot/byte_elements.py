@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState, SubtaskState
 
 
@@ -61,8 +62,16 @@ def byte_elements(
                     yield ByteElement(name, split.subtask, content, is_sized)
 
 
-def element_values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
-    """Values of the elements of a list state, by subtask; none without a table of it."""
+def element_values(
+    operator: Operator, state: str, classes: tuple[KryoClass, ...] = ()
+) -> Iterator[tuple[int, Any]]:
+    """Values of the elements of a list state, by subtask; none without a table of it.
+
+    ``classes`` are known classes of a connector that no savepoint describes.
+    """
+    if classes and operator.kryo is not None:
+        known = replace(operator.kryo, classes=(*operator.kryo.classes, *classes))
+        operator = replace(operator, kryo=known)
     kinds = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
     if not any(known.name == state and known.kind in kinds for known in operator.catalog.states):
         return
