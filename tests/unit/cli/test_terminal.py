@@ -105,7 +105,7 @@ HASH = "1228afe0298b7812a54a8a47f0a2c61f"
 @pytest.mark.parametrize(
     ("command", "options"),
     slow_unless(
-        lambda case: case[0] in ("doctor", "key"),
+        lambda case: case[0] == "doctor",
         [
             ("list", ()),
             ("doctor", ("--target", "2.2")),

@@ -366,6 +366,7 @@ def test_each_piece_of_a_file_of_rocksdb_is_looked_at(samples: Path, tmp_path: P
     assert [one.file for one in faults] == manifests
 
 
+@pytest.mark.usefixtures("slow")
 def test_what_no_reader_reads_is_damage(samples: Path, tmp_path: Path) -> None:
     """Bytes are flipped all over a savepoint: whenever a table can't be read, that is found."""
     savepoint = copied(samples, CANONICAL, tmp_path)
