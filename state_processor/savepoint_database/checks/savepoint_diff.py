@@ -177,15 +177,22 @@ class SavepointDiff:
 
     def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
         """The first rows that differ; see ``changes``. A last update has both of its rows."""
-        batches, left = [], rows + 1
-        for batch in self.changes(table) if rows else ():
+        sample = self._first(table, rows + 1)
+        is_cut = len(sample) > rows and sample[CHANGE_TYPE][rows].as_py() != POSTIMAGE
+        return sample.slice(0, rows) if is_cut or not rows else sample
+
+    def key_columns(self, table: str | None = None) -> tuple[str, ...]:
+        """The columns that identify the rows of a table; raises ``TableNotFoundError``."""
+        return self._pair(table)[0].keys
+
+    def _first(self, table: str | None, rows: int) -> pa.Table:
+        batches, left = [], rows
+        for batch in self.changes(table):
             batches.append(batch.slice(0, left))
             left -= len(batches[-1])
             if not left:
                 break
-        sample = pa.Table.from_batches(batches, self._pair(table)[0].schema)
-        is_cut = len(sample) > rows and sample[CHANGE_TYPE][rows].as_py() != POSTIMAGE
-        return sample.slice(0, rows) if is_cut else sample
+        return pa.Table.from_batches(batches, self._pair(table)[0].schema)
 
     def _pair(self, table: str | None) -> tuple[TableDiff, tuple[str, ...]]:
         if table is None and len(self._pairs) == 1:

@@ -87,7 +87,7 @@ class SparkSavepointDiff(SavepointDiff):
             spark_schema(pair.schema, nanoseconds),
         )
 
-    def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
+    def _first(self, table: str | None, rows: int) -> pa.Table:
         """Some rows that differ, with Spark's types; times with nanoseconds are text."""
         with typed_errors():
             return collected(self.to_dataframe(table, nanoseconds="text").limit(rows))

@@ -44,6 +44,20 @@ def test_the_change_feed_is_that_of_this_process(
     assert feed.rdd.getNumPartitions() == parts
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_samples_have_both_images_of_an_update(
+    spark: SparkSession, tmp_path: Path, rows: int
+) -> None:
+    first, second = (
+        savepoint_of_longs(tmp_path / name, {f"key {n}": value for n in range(9)})
+        for value, name in enumerate(("before", "after"))
+    )
+    sample = Savepoint.load(spark, str(first), uids=["a"]).diff(str(second)).samples(TABLE, rows)
+    assert sample["change_type"].to_pylist() == ["update_preimage", "update_postimage"] * (
+        (rows + 1) // 2
+    )
+
+
 def test_the_same_state_in_other_formats_is_equal(spark: SparkSession, samples: Path) -> None:
     path = str(samples / "states-1.20.5-rocksdb-canonical")
     before = Savepoint.load(spark, path, uids=["stateful"])
