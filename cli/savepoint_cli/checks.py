@@ -23,6 +23,8 @@ from savepoint_formats.errors import DamagedError, UnknownUidWarning
 from savepoint_formats.plans.plan_diff import PlanVerdict
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.checks.savepoint_diff import SavepointDiff
@@ -73,24 +75,29 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
 @options.count_option(
     "rows", "-n", "--limit", "--rows", default=5, text="Maximum number of changes per table."
 )
+@click.option(
+    "--all-columns", is_flag=True, help="Show updated rows whole, not only what differs in them."
+)
 @click.option("--changes", "is_feed", is_flag=True, help="Show all changes, and nothing else.")
 @click.option("--with-times", is_flag=True, help="Compare the last access of state with TTL, too.")
 @work_options
-def diff(
+def diff(  # noqa: PLR0913, PLR0917  # the options of the command
     output: Output,
     opening: Opening,
     engine: Engine,
     other: str,
     table: str | None,
     rows: int,
+    all_columns: bool,
     is_feed: bool,
     with_times: bool,
 ) -> None:
     """Compare the savepoint at PATH with a later OTHER, or only one TABLE.
 
     State is compared key by key, so backends, formats, Flink releases and max parallelism may
-    differ. --changes shows all changes: change_type is insert, delete, or update_preimage followed
-    by update_postimage. Exit codes: 0 equal, 3 different, 1 one can't be read.
+    differ. Of an updated row, the text shows the key and the columns that differ. --changes shows
+    all changes with all columns: change_type is insert, delete, or update_preimage followed by
+    update_postimage. Exit codes: 0 equal, 3 different, 1 one can't be read.
 
     \b
     savepoint diff s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f
@@ -117,23 +124,54 @@ def diff(
         }
         output.page(page, ("Differences", differences), ("Tables", comparison.tables))
         if output.format is OutputFormat.TEXT:
-            _show_samples(output, comparison, rows)
+            _show_samples(output, comparison, rows, all_columns)
     if not is_equal:
         click.get_current_context().exit(DIFFERENT)
 
 
-def _show_samples(output: Output, diff: SavepointDiff, rows: int) -> None:
-    from savepoint_database.checks.table_diff import CHANGE_TYPE, POSTIMAGE  # noqa: PLC0415  # imports DuckDB
+def _show_samples(output: Output, diff: SavepointDiff, rows: int, all_columns: bool) -> None:
+    from savepoint_database.checks.table_diff import CHANGE_TYPE, POSTIMAGE, PREIMAGE  # noqa: PLC0415  # imports DuckDB
 
-    for table in diff.tables:
-        if not table.is_equal and rows:
-            sample = diff.samples(table.table, rows)
-            seconds = sample[CHANGE_TYPE].to_pylist().count(POSTIMAGE)
-            changed = table.inserted + table.deleted + table.updated
-            title = f"Changes of {table.table}: {len(sample) - seconds} of {changed} shown"
-            # A pipe has no titles, and must not look whole either.
-            click.echo("" if output.explains else title, err=not output.explains)
-            output.values(title, sample.schema.names, printable_rows(sample))
+    for table in diff.tables if rows else ():
+        if table.is_equal:
+            continue
+        sample = diff.samples(table.table, rows)
+        shown, names = printable_rows(sample), sample.schema.names
+        lone = [row for row in shown if row[CHANGE_TYPE] not in (PREIMAGE, POSTIMAGE)]
+        images = [row for row in shown if row[CHANGE_TYPE] in (PREIMAGE, POSTIMAGE)]
+        keys = (CHANGE_TYPE, *diff.key_columns(table.table))
+        changed = names if all_columns else _changed(images, names, keys)
+        count = table.inserted + table.deleted + table.updated
+        title = f"Changes of {table.table}: {len(shown) - len(images) // 2} of {count} shown"
+        if len(changed) == len(names):
+            _show_changes(output, title, names, shown)
+            continue
+        if lone:
+            _show_changes(output, f"{title}, inserted and deleted", names, lone)
+        hint = "updated (--all-columns shows the columns that are the same)"
+        _show_changes(output, f"{title}, {hint}", changed, images)
+
+
+def _changed(
+    images: list[dict[str, Any]], names: Sequence[str], keys: Collection[str]
+) -> Sequence[str]:
+    """Keys, and the columns that differ between the images of any update; all if there are none."""
+    # 0.0 is another value than -0.0, and NaN is the same as NaN.
+    different = {
+        name
+        for before, after in zip(images[::2], images[1::2], strict=True)
+        for name in names
+        if name not in keys and repr(before[name]) != repr(after[name])
+    }
+    return [name for name in names if name in different or name in keys] if different else names
+
+
+def _show_changes(
+    output: Output, title: str, names: Sequence[str], rows: list[dict[str, Any]]
+) -> None:
+    # A pipe has no titles, and must not look whole either.
+    click.echo("" if output.explains else title, err=not output.explains)
+    output.values(title, names, rows)
 
 
 def _feed(output: Output, diff: SavepointDiff) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -110,6 +111,24 @@ def test_diff_of_one_table_ends_with_3_and_gives_its_changes(samples: Path, tmp_
             ("update_postimage", "b", 20),
         )
     ]
+
+
+def test_diff_shows_of_an_updated_row_the_columns_that_differ(
+    samples: Path, currency: Path
+) -> None:
+    before, after = struct.pack(">d", 908584.3125), struct.pack(">d", 9.5)
+    for file in currency.iterdir():
+        file.write_bytes(file.read_bytes().replace(before, after))
+    paths = samples / "currency-1.20.5-hashmap-canonical", currency
+    code, text = run("diff", *paths, "summarize.keyed_state", "--uid", "summarize")
+    assert code == 3
+    assert "change_type\tkey\ttotal\nupdate_preimage\t1000\t908584.3125" in text
+    assert "1 of 1 shown, updated (--all-columns shows" in text
+    _, whole = run("diff", *paths, "summarize.keyed_state", "--uid", "summarize", "--all-columns")
+    assert "change_type\tkey\ttotal\tcount\nupdate_preimage\t1000\t908584.3125\t11" in whole
+    assert "--all-columns" not in whole
+    _, feed = run("diff", *paths, "summarize.keyed_state", "--changes")
+    assert feed.splitlines()[1].split("\t")[1:] == ["update_preimage", "1000", "908584.3125", "11"]
 
 
 def test_diff_of_a_table_that_there_is_not(samples: Path) -> None:
