@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+from contextlib import closing
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -58,17 +59,15 @@ def serve(
     """
     for package in ("jinja2", "starlette", "uvicorn"):
         imported(package)
-    from savepoint_cli.web.site import application  # noqa: PLC0415  # of the extra "serve"
-    from savepoint_cli.web.table_rows import TableRows  # noqa: PLC0415
-    from savepoint_cli.web.views import Served  # noqa: PLC0415
+    from savepoint_cli.web.pages import Pages  # noqa: PLC0415  # of the extra "serve"
+    from savepoint_cli.web.site import application  # noqa: PLC0415
+    from savepoint_cli.web.workers import Task, Workers  # noqa: PLC0415
 
-    paths = names_of((opening.path, *others))
-    savepoints = {name: replace(opening, path=path).open() for name, path in paths.items()}
-    served = {
-        name: Served(name, each, savepoints, TableRows(each, seconds, memory_limit))
-        for name, each in savepoints.items()
-    }
-    with socket.create_server((_HOST, port)) as server:
+    named = names_of((opening.path, *others))
+    # This reports a wrong path before the first question.
+    paths = {name: replace(opening, path=path).open().path for name, path in named.items()}
+    workers = Workers(Task(Pages(paths, opening.settings, memory_limit), seconds))
+    with closing(workers), socket.create_server((_HOST, port)) as server:
         port = server.getsockname()[1]
         token = secrets.token_urlsafe(16)
         hosts = frozenset(f"{host}:{port}" for host in (_HOST, "localhost"))
@@ -76,6 +75,6 @@ def serve(
         click.echo("Stop it with Ctrl-C.", err=True)
         uvicorn = imported("uvicorn")
         settings = uvicorn.Config(
-            application(served, token, hosts), log_level="error", lifespan="off"
+            application(paths, workers, token, hosts), log_level="error", lifespan="off"
         )
         uvicorn.Server(settings).run(sockets=[server])

@@ -4,123 +4,102 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from savepoint_cli.web.guard import Guard
-from savepoint_cli.web.views import VIEWS, Served, names, rows_sql
-from savepoint_formats.errors import SavepointError
-from savepoint_formats.printable import printable, without_secrets
+from savepoint_cli.web.pages import MEDIA_TYPES, Answer, Question, Templates
+from savepoint_cli.web.workers import NoAnswerError, OverdueError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
-_FORMS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+    from savepoint_cli.web.workers import Workers
+
+_OVERDUE, _ENDED = 504, 500
 
 
-def application(served: Mapping[str, Served], token: str, hosts: frozenset[str]) -> Guard:
+def application(
+    paths: Mapping[str, str], workers: Workers, token: str, hosts: frozenset[str]
+) -> Guard:
     """The application for savepoints, by the names in their addresses."""
-    pages = Pages(served)
+    site = Site(paths, workers)
     folder = Path(__file__).parent / "static"
     routes = [
-        Route("/", pages.start),
+        Route("/", site.start),
         Mount("/static", StaticFiles(directory=folder)),
-        Route("/{name}/names.json", pages.names),
-        Route("/{name}/{view}/rows.{form}", pages.file),
-        Route("/{name}/", pages.page),
-        Route("/{name}/{view}", pages.page),
+        Route("/{name}/names.json", site.names),
+        Route("/{name}/{view}/rows.{form}", site.file),
+        Route("/{name}/", site.page),
+        Route("/{name}/{view}", site.page),
     ]
     return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), token, hosts)
 
 
-def _root(request: Request) -> str:
-    """The part of each path that has the token."""
-    return str(request.scope["root_path"])
+class Site:
+    """Pages of all savepoints. Starlette calls these functions in threads, because they wait."""
 
-
-class Pages:
-    """Pages of all savepoints. Starlette calls these functions in threads, because they read files."""
-
-    def __init__(self, served: Mapping[str, Served]) -> None:
-        self._served = served
-        self._templates = Environment(
-            loader=PackageLoader("savepoint_cli.web"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.filters["shown"] = lambda value: printable(str(value), keep="")
-        self._templates.filters["path"] = without_secrets
+    def __init__(self, paths: Mapping[str, str], workers: Workers) -> None:
+        self._paths, self._workers = paths, workers
+        self._templates = Templates(paths)
 
     def start(self, request: Request) -> Response:
         """The only savepoint, or a list of all."""
-        if len(self._served) == 1:
-            return RedirectResponse(f"{_root(request)}/{next(iter(self._served))}/")
-        return self._html("start.html", 200, request)
+        question = _question(request)
+        if len(self._paths) == 1:
+            return RedirectResponse(f"{question.root}/{next(iter(self._paths))}/")
+        return _response(self._templates.start(question))
 
     def page(self, request: Request) -> Response:
-        """A view of a savepoint. An error of the savepoint or of the question is part of the page."""
-        served = self._served.get(request.path_params["name"])
-        view = request.path_params.get("view", "")
-        if served is None or view not in VIEWS:
-            return self._html("missing.html", 404, request)
-        shared = {"name": served.name, "view": view, "path": served.savepoint.path}
-        try:
-            values = VIEWS[view][1](served, request.query_params)
-        except (SavepointError, ValueError) as error:
-            return self._html("failed.html", 400, request, **shared, error=str(error))
-        return self._html(f"{view or 'overview'}.html", 200, request, **shared, **values)
+        """A view of a savepoint."""
+        return _response(self._answer(_question(request)))
 
     def names(self, request: Request) -> Response:
         """Words that complete SQL."""
-        served = self._served.get(request.path_params["name"])
-        return JSONResponse(names(served) if served else [])
+        return _response(self._answer(_question(request, form="json")), "json")
 
     def file(self, request: Request) -> Response:
         """All rows of a table or query, as CSV or Parquet."""
-        served = self._served.get(request.path_params["name"])
-        view, form = request.path_params["view"], request.path_params["form"]
-        if served is None or view not in ("table", "sql") or form not in _FORMS:
-            return self._html("missing.html", 404, request)
+        form = request.path_params["form"]
+        question = _question(request, form=form)
+        if question.view not in ("table", "sql") or form not in ("csv", "parquet"):
+            return _response(self._templates.missing(question))
         folder = Path(tempfile.mkdtemp(prefix="savepoint-serve-"))
         remove = partial(shutil.rmtree, folder, ignore_errors=True)
-        try:
-            path = served.rows.write(rows_sql(served, view, request.query_params), form, folder)
-        except (SavepointError, ValueError) as error:
+        answer = self._answer(replace(question, folder=str(folder)))
+        path = folder / f"rows.{form}"
+        if answer.status != 200:
             remove()
-            shared = {"name": served.name, "view": view, "path": served.savepoint.path}
-            return self._html("failed.html", 400, request, **shared, error=str(error))
+            return _response(answer)
         return FileResponse(
-            path, filename=path.name, media_type=_FORMS[form], background=BackgroundTask(remove)
+            path,
+            filename=path.name,
+            media_type=MEDIA_TYPES[form],
+            background=BackgroundTask(remove),
         )
 
-    def _html(self, template: str, status: int, request: Request, **values: Any) -> Response:
-        def link(**changes: object) -> str:
-            """The address of this page with other parameters; None leaves one out."""
-            url = request.url.remove_query_params(
-                [name for name, each in changes.items() if each is None]
-            )
-            given = {name: each for name, each in changes.items() if each is not None}
-            return f"?{url.include_query_params(**given).query}"
+    def _answer(self, question: Question) -> Answer:
+        try:
+            return self._workers.answer(question)
+        except NoAnswerError as error:
+            status = _OVERDUE if isinstance(error, OverdueError) else _ENDED
+            return self._templates.failed(question, str(error), status)
 
-        page = self._templates.get_template(template)
-        shared = {
-            "savepoints": self._served,
-            "views": VIEWS,
-            "link": link,
-            "given": request.query_params,
-            "root": _root(request),
-        }
-        return HTMLResponse(page.render(**shared, **values), status)
+
+def _question(request: Request, form: str = "html") -> Question:
+    name, view = (request.path_params.get(each, "") for each in ("name", "view"))
+    return Question(str(request.scope["root_path"]), name, view, request.url.query, form)
+
+
+def _response(answer: Answer, form: str = "html") -> Response:
+    return Response(answer.text, answer.status, media_type=MEDIA_TYPES[form])

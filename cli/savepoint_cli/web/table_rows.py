@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Timer
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -14,7 +12,6 @@ from savepoint_database import files
 from savepoint_database.sql import SqlDatabase
 from savepoint_database.types.spark_values import PRINTABLE
 from savepoint_database.types.sql_names import double_quoted
-from savepoint_formats.errors import QueryError
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.read_options import ReadOptions
 
@@ -65,18 +62,17 @@ class RowsPage:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """Answers queries about a savepoint within limits."""
+    """Answers queries about a savepoint. DuckDB takes ``memory_limit`` before it uses the disk."""
 
     savepoint: Savepoint
-    seconds: int
     memory_limit: str
 
     def page(self, sql: str, number: int) -> RowsPage:
         """The rows of page ``number``, which counts from 0, of a query.
 
-        Raises ``QueryError`` for a wrong query, or one that takes too long.
+        Raises ``QueryError`` for a wrong query.
         """
-        with self._limited() as database:
+        with self._database() as database:
             result = database.query(sql).with_distinct_names()
             batches = _skipping(result.batches, number * PAGE_ROWS)
             rows = _first(pa.Table.from_batches([], result.schema), batches, PAGE_ROWS + 1)
@@ -92,27 +88,14 @@ class TableRows:
 
     def write(self, sql: str, form: FileForm, folder: Path) -> Path:
         path = folder / f"rows.{form}"
-        with self._limited() as database:
+        with self._database() as database:
             rows = database.query(sql).with_distinct_names()
             kind = files.TableFormat(form)
             files.write_table_file(str(path), kind, rows.schema, rows.batches, is_overwritten=False)
         return path
 
-    @contextmanager
-    def _limited(self) -> Iterator[SqlDatabase]:
-        with SqlDatabase(
-            self.savepoint, _OPTIONS, times="dates", memory_limit=self.memory_limit
-        ) as database:
-            clock = Timer(self.seconds, database.interrupt)
-            clock.start()
-            try:
-                yield database
-            except QueryError as error:
-                if clock.finished.is_set():
-                    raise QueryError(f"no answer within {self.seconds} s") from error
-                raise
-            finally:
-                clock.cancel()
+    def _database(self) -> SqlDatabase:
+        return SqlDatabase(self.savepoint, _OPTIONS, times="dates", memory_limit=self.memory_limit)
 
 
 def _skipping(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A savepoint with its name in addresses, and the other served savepoints."""
+    """A savepoint, with a way to the other ones by their names in addresses; None if there is no such."""
 
-    name: str
     savepoint: Savepoint
-    others: Mapping[str, Savepoint]
+    other: Callable[[str], Savepoint | None]
     rows: TableRows
 
 
@@ -154,7 +153,7 @@ def doctor(served: Served, given: QueryParams) -> Values:
 
 def diff(served: Served, given: QueryParams) -> Values:
     """Differences between two savepoints."""
-    other = served.others.get(given.get("other", ""))
+    other = served.other(given.get("other", ""))
     if other is None:
         return {}
     differences = served.savepoint.diff(other)

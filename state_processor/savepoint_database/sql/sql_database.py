@@ -96,10 +96,6 @@ class SqlDatabase:
     ) -> None:
         self._connection.close()
 
-    def interrupt(self) -> None:
-        """Ends a query that another thread runs; it raises ``QueryError`` there."""
-        self._connection.interrupt()
-
     def query(self, sql: str) -> SqlResult:
         """The result of one query. Errors of the query are raised before any rows are read.
 

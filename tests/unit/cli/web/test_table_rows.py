@@ -1,4 +1,4 @@
-"""Rows of a page: within their memory and their time, whatever the query is."""
+"""Rows of a page: within their memory, whatever the query is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-
-from savepoint_cli.web.table_rows import TableRows
-from savepoint_formats.errors import QueryError
-from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +21,7 @@ MEASURED = """\
 import resource, sys
 from savepoint_cli.web.table_rows import TableRows
 from state_processor import Savepoint
-rows = TableRows(Savepoint.open(sys.argv[1]), 600, "50%")
+rows = TableRows(Savepoint.open(sys.argv[1]), "50%")
 used = []
 for page in (0, 30000):
     assert rows.page(sys.argv[2], page).cells[0][0] == str(page * 50)
@@ -38,14 +34,3 @@ def test_rows_before_a_page_do_not_stay_in_memory(samples: Path) -> None:
     command = [sys.executable, "-c", MEASURED, str(samples / SAMPLE), WIDE]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 150
-
-
-def test_a_stream_of_rows_that_takes_too_long_says_so(samples: Path) -> None:
-    with pytest.raises(QueryError, match="no answer within 1 s"):
-        TableRows(Savepoint.open(samples / SAMPLE), 1, "50%").page(WIDE, 10_000_000)
-
-
-def test_an_error_behind_the_first_rows_is_one_of_the_query(samples: Path) -> None:
-    wrong = "SELECT CAST(CASE WHEN range = 900000 THEN 'x' ELSE '1' END AS INT) FROM range(1000000)"
-    with pytest.raises(QueryError, match="Could not convert string 'x' to INT32"):
-        TableRows(Savepoint.open(samples / SAMPLE), 60, "50%").page(wrong, 18_000)
