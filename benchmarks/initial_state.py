@@ -38,8 +38,8 @@ from state_processor import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_spark.savepoint.writer import SavepointWriter
     from state_processor import KeyBatch
+    from state_processor.savepoint.writer import SavepointWriter
 
 WAYS = ("bootstrap", "function", "batches", "go on", "go on in batches")
 

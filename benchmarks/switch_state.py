@@ -21,14 +21,14 @@ from pathlib import Path
 import pyarrow as pa
 from checks import UID, make
 
-from savepoint_formats.hashing.key_hash import hashed_key_groups
-from savepoint_functions.mixed_mode.stored_backend import encoded_keys
-from savepoint_functions.mixed_mode.switch_state import (
+from savepoint_extensions.mixed_mode.stored_backend import encoded_keys
+from savepoint_extensions.mixed_mode.switch_state import (
     SwitchFile,
     SwitchReading,
     SwitchState,
     SwitchWriting,
 )
+from savepoint_formats.hashing.key_hash import hashed_key_groups
 from state_processor import Savepoint, Types
 
 LOOKED_UP = 1000

@@ -21,6 +21,7 @@ SOURCES = {
     "savepoint_database": "state_processor",
     "savepoint_spark": "state_processor",
     "savepoint_functions": "state_processor",
+    "state_processor": "state_processor",
     "savepoint_cli": "cli",
 }
 

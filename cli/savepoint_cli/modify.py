@@ -22,17 +22,17 @@ from savepoint_formats.errors import MigrationError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.printable import printable
 from savepoint_formats.snapshots.from_scala import ScalaTarget
-from savepoint_spark.savepoint.migration_changes import FlinkRelease
 from savepoint_spark.session.session import task_count
+from state_processor.savepoint.migration_changes import FlinkRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
-    from savepoint_spark.savepoint.changes import SnapshotFormat
-    from savepoint_spark.savepoint.write import PlannedSavepoint, WrittenSavepoint
     from state_processor import SavepointWriter
+    from state_processor.savepoint.changes import SnapshotFormat
+    from state_processor.savepoint.write import PlannedSavepoint, WrittenSavepoint
 
     Change = Callable[..., SavepointWriter]
 

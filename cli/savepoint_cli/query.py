@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.sql import SqlDatabase, SqlResult
-    from savepoint_spark.savepoint.spark_database import SparkDatabase
     from state_processor import Savepoint
+    from state_processor.savepoint.spark_database import SparkDatabase
 
     Database = SqlDatabase | SparkDatabase
 
@@ -186,7 +186,7 @@ def _database(
 ) -> Iterator[Database]:
     read = {name: settings.pop(name) for name in ("nanoseconds", "undescribed_subclasses")}
     if engine.is_spark:
-        from savepoint_spark.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
+        from state_processor.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
 
         savepoint = engine.load(opening, opened)
         shown = {name: settings[name] for name in ("times", "cache")}

@@ -101,6 +101,31 @@ from savepoint_database.types.types import (
     TypeInformation,
     Types,
 )
+from savepoint_extensions.mixed_mode.backlog import (
+    Backlog,
+)
+from savepoint_extensions.mixed_mode.backlog_result import (
+    BacklogCounts,
+    BacklogResult,
+)
+from savepoint_extensions.mixed_mode.committed_batch import (
+    CommittedBatch,
+)
+from savepoint_extensions.mixed_mode.mixed_mode_job import (
+    MixedModeJob,
+    ParquetOutput,
+)
+from savepoint_extensions.mixed_mode.progress import (
+    BacklogProgress,
+    BatchProgress,
+    print_progress,
+)
+from savepoint_extensions.mixed_mode.running_stream import (
+    RunningStream,
+)
+from savepoint_extensions.mixed_mode.stream_function import (
+    OperatorSettings,
+)
 from savepoint_formats.checks.faults import (
     Fault,
 )
@@ -247,31 +272,6 @@ from savepoint_functions.functions.process_functions import (
 from savepoint_functions.functions.rows_by_key import (
     KeyBatch,
 )
-from savepoint_functions.mixed_mode.backlog import (
-    Backlog,
-)
-from savepoint_functions.mixed_mode.backlog_result import (
-    BacklogCounts,
-    BacklogResult,
-)
-from savepoint_functions.mixed_mode.committed_batch import (
-    CommittedBatch,
-)
-from savepoint_functions.mixed_mode.mixed_mode_job import (
-    MixedModeJob,
-    ParquetOutput,
-)
-from savepoint_functions.mixed_mode.progress import (
-    BacklogProgress,
-    BatchProgress,
-    print_progress,
-)
-from savepoint_functions.mixed_mode.running_stream import (
-    RunningStream,
-)
-from savepoint_functions.mixed_mode.stream_function import (
-    OperatorSettings,
-)
 from savepoint_functions.transformations.broadcast_transformation import (
     BroadcastRows,
     BroadcastTransformation,
@@ -334,32 +334,10 @@ from savepoint_spark.bootstrapping.windowed_transformation import (
     OperatorStateTransformation,
     WindowedStateTransformation,
 )
-from savepoint_spark.importing.described_import import (
-    DescribedImport,
-)
-from savepoint_spark.importing.import_description import (
-    ImportDescription,
-)
 from savepoint_spark.reading.functions import (
     KeyedStateReaderFunction,
     TimeWindow,
     WindowReaderFunction,
-)
-from savepoint_spark.savepoint.planned_operator import (
-    PlannedOperator,
-)
-from savepoint_spark.savepoint.savepoint import (
-    Savepoint,
-)
-from savepoint_spark.savepoint.spark_savepoint import (
-    SparkSavepoint,
-)
-from savepoint_spark.savepoint.spark_verbs import (
-    SparkSavepointDiff,
-)
-from savepoint_spark.savepoint.write import PlannedSavepoint, WrittenOperator, WrittenSavepoint
-from savepoint_spark.savepoint.writer import (
-    SavepointWriter,
 )
 from savepoint_spark.session.session import (
     local_session,
@@ -367,6 +345,28 @@ from savepoint_spark.session.session import (
 from savepoint_spark.sql_history.sql_history import SqlHistory
 from savepoint_spark.sql_history.sql_operator import (
     SqlOperator,
+)
+from state_processor.importing.described_import import (
+    DescribedImport,
+)
+from state_processor.importing.import_description import (
+    ImportDescription,
+)
+from state_processor.savepoint.planned_operator import (
+    PlannedOperator,
+)
+from state_processor.savepoint.savepoint import (
+    Savepoint,
+)
+from state_processor.savepoint.spark_savepoint import (
+    SparkSavepoint,
+)
+from state_processor.savepoint.spark_verbs import (
+    SparkSavepointDiff,
+)
+from state_processor.savepoint.write import PlannedSavepoint, WrittenOperator, WrittenSavepoint
+from state_processor.savepoint.writer import (
+    SavepointWriter,
 )
 
 __version__: str

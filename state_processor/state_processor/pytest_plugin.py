@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
     from savepoint_formats.locations.location import PathText
-    from savepoint_spark.savepoint.savepoint import Savepoint
+    from state_processor.savepoint.savepoint import Savepoint
 
     Rows = Sequence[Mapping[str, Any]]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from savepoint_extensions.mixed_mode.backlog_result import BacklogFiles
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_functions.mixed_mode.backlog_result import BacklogFiles
 from state_processor import (
     Backlog,
     KeyedProcessFunction,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 KEYS = 3_000
 UID = "operator"

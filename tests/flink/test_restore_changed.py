@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 everywhere = pytest.mark.parametrize(
     ("flink", "backend"), [(flink, backend) for flink in RELEASES for backend in BACKENDS]

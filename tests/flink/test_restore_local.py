@@ -19,7 +19,7 @@ from support.sample_rows import in_order
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 STATES = (
     KeyedState.reducing("count", "LONG"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 MINUTE, HOUR = 60_000, 3_600_000
 DAY = 24 * HOUR

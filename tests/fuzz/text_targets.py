@@ -53,7 +53,7 @@ from savepoint_formats.python_state.type_texts import state_layout
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
-from savepoint_spark.importing.import_description import ImportDescription
+from state_processor.importing.import_description import ImportDescription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

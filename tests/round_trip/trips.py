@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.description import SavepointDescription
     from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.state import State
-    from savepoint_spark.savepoint.writer import SavepointWriter
+    from state_processor.savepoint.writer import SavepointWriter
 
 # What loses nothing: times with all their digits, and bytes where an object can't be decoded.
 _EXACT: dict[str, Any] = {"nanoseconds": "struct", "undescribed_subclasses": "bytes"}

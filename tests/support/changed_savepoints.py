@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from state_processor import SavepointWriter
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from support.sample_rows import Sample
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 SUBTASKS, KEY_GROUPS, WORDS = 3, 12, 40
 MEAN = Types.TUPLE([Types.LONG(), Types.LONG()])

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_spark.savepoint.writer import SavepointWriter
     from state_processor import KryoClass
+    from state_processor.savepoint.writer import SavepointWriter
 
     Rows = list[dict[str, Any]]
 

@@ -18,8 +18,8 @@ import pytest
 import state_processor
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 from state_processor import Savepoint
+from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,7 +78,10 @@ names.append(scan.count())  # refused
 """
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("savepoint_formats", "savepoint_database", "savepoint_spark", "savepoint_functions")
+PACKAGES = (
+    *("savepoint_formats", "savepoint_database", "savepoint_spark", "savepoint_functions"),
+    *("savepoint_extensions", "state_processor"),
+)
 FOR_THE_CURIOUS = {
     "docs/how-to/choose-types.md": {"constructed"},
     "docs/how-to/read-kryo-classes.md": {
@@ -214,8 +217,7 @@ def test_pages_import_public_names_alone() -> None:
         (page, alias.name)
         for page, program in programs()
         for node in ast.walk(ast.parse(program))
-        if isinstance(node, ast.ImportFrom)
-        and (node.module or "").partition(".")[0] in (*PACKAGES, "state_processor")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PACKAGES
         for alias in node.names
         if node.module != "state_processor" or alias.name not in state_processor.__all__
     }

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from savepoint_functions.transformations.transformation import OneInputStateTransformation
     from savepoint_spark.changing.local_write import Merge
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from savepoint_spark.writing.write_context import StateTransformation
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 # Workers do not find the modules of tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from savepoint_spark.writing.write_context import StateTransformation
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 LATEST = MapStateDescriptor("latest", Types.STRING(), Types.LONG())
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.scan.scan import TableScan
     from savepoint_functions.transformations.function_result import FunctionResult
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 TOTAL = ValueStateDescriptor("total", Types.LONG())
 LATEST = ListStateDescriptor("latest", Types.LONG())

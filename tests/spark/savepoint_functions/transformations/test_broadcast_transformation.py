@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 SAMPLE = Sample("currency-2.2.1-hashmap-canonical")
 LATEST = {rate.currency_id: rate.rate for rate in currency_rates()}

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_spark.savepoint.changes import SavepointChanges
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from state_processor import SavepointWriter
+    from state_processor.savepoint.changes import SavepointChanges
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
     Change = Callable[[SavepointChanges], SavepointWriter]
 

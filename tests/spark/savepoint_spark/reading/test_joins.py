@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 pytestmark = pytest.mark.spark
 

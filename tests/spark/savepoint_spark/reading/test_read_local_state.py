@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 TABLE = "counts.keyed_state"
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import DistributionMode
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
-from savepoint_spark.savepoint.planned_operator import PlannedOperator, combined
 from savepoint_spark.writing.operator_plan import NewOperatorState
 from state_processor import Types, kryo_class
+from state_processor.savepoint.planned_operator import PlannedOperator, combined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

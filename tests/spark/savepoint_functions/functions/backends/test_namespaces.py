@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from savepoint_functions.mixed_mode.backlog import Backlog
+from savepoint_extensions.mixed_mode.backlog import Backlog
 from savepoint_spark.reading.functions import TimeWindow
 from state_processor import (
     KeyedProcessFunction,

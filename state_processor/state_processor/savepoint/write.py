@@ -1,0 +1,370 @@
+"""Writes a savepoint: runs the jobs, copies files, and commits ``_metadata`` at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import (
+    ConversionError,
+    EmptySavepointError,
+    MigrationError,
+    UndecodableError,
+    UnencodableError,
+)
+from savepoint_formats.metadata import CheckpointMetadata, CheckpointProperties, RelativeFile
+from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.new_snapshot.copying import CopyPlan
+from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
+from savepoint_formats.printable import html_records, without_secrets
+from savepoint_formats.values.kryo.dialect import KryoVersion
+from savepoint_spark import changing
+from savepoint_spark.writing.stored_types import expect_key_types
+from savepoint_spark.writing.write_context import WriteContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from savepoint_database.privacy.mask_plan import MaskedField
+    from savepoint_formats.key_groups.operator_id import OperatorId
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.new_snapshot.copying import Progress
+    from savepoint_formats.plans.plan_diff import SqlChange
+    from state_processor.savepoint.planned_operator import PlannedOperator
+    from state_processor.savepoint.writer import SavepointWriter
+
+_SHOWN = ("operator", "action", "files", "size")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WrittenOperator:
+    """An operator of a savepoint that was written, or is planned.
+
+    Attributes:
+        operator: Its uid, or the hash if that is not known.
+        hash: The hash of its uid.
+        action: The action: ``copied``, ``renamed from ...``, ``converted``, ``changed``,
+            ``written``.
+        files: The number of its files; None if that is not known beforehand.
+        size: Their bytes, without state inside ``_metadata``.
+        hash_code: The shape of the ``hashCode`` of its keys, inferred or given by the user, if
+            they were hashed anew and their type does not tell it.
+    """
+
+    operator: str
+    hash: str
+    action: str
+    files: int | None
+    size: int | None
+    hash_code: str | None = None
+
+    def __repr__(self) -> str:
+        return f"WrittenOperator({self.operator!r}, {self.action})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlannedSavepoint:
+    """A savepoint that is about to be written.
+
+    Attributes:
+        path: The target.
+        replaces: Whether a savepoint is there, and is replaced.
+        metadata_version: The version of its ``_metadata``.
+        copied_files: The number of files that are copied.
+        copied_size: Their bytes.
+        left_out: Operators that only the old savepoint has, and lost states of operators that
+            are made anew, as ``uid.state``.
+        operators: Its operators.
+        sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
+        masked: Its fields, if it is masked: with their methods, and counts of changed values.
+    """
+
+    path: str
+    replaces: bool
+    metadata_version: int
+    copied_files: int
+    copied_size: int
+    left_out: tuple[str, ...]
+    operators: tuple[WrittenOperator, ...]
+    sql_changes: tuple[SqlChange, ...] = ()
+    masked: tuple[MaskedField, ...] = ()
+
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return f"PlannedSavepoint({without_secrets(self.path)!r}, {count} operators, {self.copied_size} bytes to copy)"
+
+    def _repr_html_(self) -> str:
+        return html_records(repr(self), self.operators, _SHOWN)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WrittenSavepoint:
+    """A savepoint that was written.
+
+    Attributes:
+        path: Its place.
+        metadata_version: The version of its ``_metadata``.
+        files: The number of its files, ``_metadata`` among them.
+        size: Their bytes.
+        seconds: The duration of writing.
+        left_out: Operators that only the old savepoint has, and lost states of operators that
+            were made anew, as ``uid.state``.
+        operators: Its operators.
+        sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
+        masked: Its fields, if it is masked: with their methods, and counts of changed values.
+    """
+
+    path: str
+    metadata_version: int
+    files: int
+    size: int
+    seconds: float
+    left_out: tuple[str, ...]
+    operators: tuple[WrittenOperator, ...]
+    sql_changes: tuple[SqlChange, ...] = ()
+    masked: tuple[MaskedField, ...] = ()
+
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return f"WrittenSavepoint({without_secrets(self.path)!r}, {count} operators, {self.size} bytes)"
+
+    def _repr_html_(self) -> str:
+        return html_records(repr(self), self.operators, _SHOWN)
+
+
+# The job continues with the next number; Flink itself begins with 1.
+_FIRST_CHECKPOINT = 1
+
+
+def planned_savepoint(
+    writer: SavepointWriter, path: str, mode: WriteMode | str, *, check: bool
+) -> PlannedSavepoint:
+    """See ``SavepointWriter.plan``."""
+    _expect_operators(writer)
+    _expect_one_backend(writer)
+    writer = _of_one_kryo(writer)
+    target, copies = NewSnapshot.at(path, mode), _copies(writer)
+    operators = writer.operators
+    if check:
+        _expect_key_types(writer)
+        operators = tuple(planned.with_hash_codes() for planned in operators)
+        _check(writer, operators)
+    masked = _masked(writer) if check and writer.spark is not None else ()
+    return PlannedSavepoint(
+        path,
+        target.replaced is not None,
+        writer.metadata_version,
+        len(copies.sizes),
+        sum(copies.sizes),
+        _left_out(writer),
+        tuple(_planned(operator, copies) for operator in operators),
+        writer.sql_changes,
+        masked,
+    )
+
+
+def written_savepoint(
+    writer: SavepointWriter, path: str, mode: WriteMode | str, on_progress: Progress
+) -> WrittenSavepoint:
+    """See ``SavepointWriter.write``."""
+    start = perf_counter()
+    _expect_operators(writer)
+    _expect_one_backend(writer)
+    _expect_key_types(writer)
+    operators = tuple(operator.with_hash_codes() for operator in writer.operators)
+    writer = _of_one_kryo(replace(writer, operators=operators))
+    _expect_session(writer)
+    masked = _masked(writer)
+    target, copies = NewSnapshot.at(path, mode), _copies(writer)
+    with target.begun() as target:
+        # Jobs first: if one fails, nothing was copied in vain.
+        records = _made(writer, target)
+        copied = copies.write(target, on_progress)
+        records.update(zip(_untouched(writer), copied, strict=True))
+        states = tuple(
+            planned.identified(records[planned.operator_id]) for planned in writer.operators
+        )
+        files = target.commit(_metadata(writer, states))
+    return WrittenSavepoint(
+        path,
+        writer.metadata_version,
+        len(files),
+        sum(files.values()),
+        round(perf_counter() - start, 3),
+        _left_out(writer),
+        tuple(
+            _written(operator, record, files)
+            for operator, record in zip(writer.operators, states, strict=True)
+        ),
+        writer.sql_changes,
+        masked,
+    )
+
+
+def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
+    """Fields of masked state with counts; ``MaskError`` if masks would make keys equal."""
+    changes = (planned.change for planned in writer.operators)
+    if writer.spark is None:
+        return writer.unmasked
+    counted = (
+        field
+        for change in changes
+        if change is not None
+        for field in change.masked_fields(writer.spark)
+    )
+    return (*counted, *writer.unmasked)
+
+
+def _check(writer: SavepointWriter, operators: tuple[PlannedOperator, ...]) -> None:
+    """Raises what ``write`` would; for a migration, one error for all that can't be read or written."""
+    problems: list[str] = []
+    for operator in operators:
+        try:
+            operator.check(writer.spark)
+        except (UndecodableError, UnencodableError) as error:
+            if not writer.is_of_flink_2:
+                raise
+            problems += operator.undescribed() or [str(error)]
+    if problems:
+        raise MigrationError("; ".join(problems))
+
+
+def _metadata(writer: SavepointWriter, operators: tuple[OperatorState, ...]) -> CheckpointMetadata:
+    version, canonical = writer.metadata_version, CheckpointProperties.of_canonical_savepoint()
+    if writer.source is None:
+        properties = canonical if writer.is_of_flink_2 else None
+        return CheckpointMetadata(version, _FIRST_CHECKPOINT, operators, properties=properties)
+    metadata = writer.source.metadata
+    properties = metadata.properties
+    if properties is None:
+        properties = canonical if writer.is_of_flink_2 else None
+    elif writer.is_canonical and not properties.is_canonical:
+        properties = canonical
+    return replace(metadata, version=version, operators=operators, properties=properties)
+
+
+def _of_one_kryo(writer: SavepointWriter) -> SavepointWriter:
+    """The savepoint as one of the Flink whose Kryo reads all of its objects, or ``MigrationError``."""
+    versions = {version for operator in writer.operators for version in operator.kryo_versions()}
+    if versions and writer.source is not None and not writer.is_of_flink_2:
+        versions.add(writer.source.kryo.version.value)
+    if len(versions) > 1:
+        raise MigrationError(
+            f"objects for Kryo {' and for '.join(sorted(versions))}: Flink 1.x restores those of"
+            " 2.24, and Flink 2.x those of 5.6; write all of it for one of them"
+        )
+    is_of_flink_2 = writer.is_of_flink_2 or KryoVersion.V5_6.value in versions
+    return replace(writer, is_of_flink_2=is_of_flink_2)
+
+
+def _expect_operators(writer: SavepointWriter) -> None:
+    if not writer.operators:
+        raise EmptySavepointError("the savepoint would have no operators; add one, or keep one")
+
+
+def _expect_one_backend(writer: SavepointWriter) -> None:
+    """Raises ``ConversionError`` for canonical files beside those of ForSt: no backend restores both."""
+    anew = [operator for operator in writer.operators if operator.becomes_canonical]
+    if not anew:
+        return
+    copied = [
+        operator.source
+        for operator in writer.operators
+        if operator.source is not None and operator.transformation is None
+    ]
+    native = [source for source in copied if changing.needs_conversion(source)]
+    sources = (operator.source for operator in anew if operator.source is not None)
+    if native and any(map(changing.is_of_forst, (*native, *sources))):
+        raise ConversionError(
+            f"the keyed state of operator {anew[0].name} becomes a canonical file, which ForSt does not"
+            f" restore, and that of operator {native[0].name} stays in files of ForSt, which no other"
+            " backend restores: add convert() to the changes, or run savepoint convert first, and"
+            " restore the result with RocksDB or on the heap"
+        )
+
+
+def _expect_key_types(writer: SavepointWriter) -> None:
+    """Raises ``KeyTypeError`` for all operators at once whose keys have no known type."""
+    planned = (operator for operator in writer.operators if operator.writes_keys)
+    expect_key_types(operator.source for operator in planned if operator.source is not None)
+
+
+def _expect_session(writer: SavepointWriter) -> None:
+    made = [operator.name for operator in writer.operators if operator.transformation is not None]
+    if made and writer.spark is None:
+        raise ValueError(
+            f"the state of {', '.join(made)} is made by Spark: open the savepoint with"
+            " Savepoint.load(spark, path)"
+        )
+
+
+def _left_out(writer: SavepointWriter) -> tuple[str, ...]:
+    """The operators that only the source has, and the states that its operators lose."""
+    if writer.source is None:
+        return ()
+    taken = {
+        operator.source.id: operator for operator in writer.operators if operator.source is not None
+    }
+    return tuple(
+        name
+        for operator in writer.source.operators()
+        for name in (
+            taken[operator.id].dropped_states() if operator.id in taken else (operator.name,)
+        )
+    )
+
+
+def _untouched(writer: SavepointWriter) -> dict[OperatorId, OperatorState]:
+    """The new ids of the operators that are copied, with their present records."""
+    return {
+        planned.operator_id: planned.source.record
+        for planned in writer.operators
+        if planned.source is not None and planned.transformation is None
+    }
+
+
+def _copies(writer: SavepointWriter) -> CopyPlan:
+    if writer.source is None:
+        return CopyPlan(())
+    return CopyPlan.of(_untouched(writer).values(), writer.source.directory)
+
+
+def _made(writer: SavepointWriter, target: NewSnapshot) -> dict[OperatorId, OperatorState]:
+    """Runs the jobs of the operators whose state is made; returns their records."""
+    return {
+        planned.operator_id: planned.transformation.write(
+            WriteContext(
+                writer.spark,
+                target,
+                planned.operator_id,
+                planned.parallelism,
+                planned.max_parallelism,
+                writer.source,
+                planned.source,
+            )
+        )
+        for planned in writer.operators
+        if planned.transformation is not None and writer.spark is not None
+    }
+
+
+def _planned(operator: PlannedOperator, copies: CopyPlan) -> WrittenOperator:
+    if operator.source is None or operator.transformation is not None:
+        return _summary(operator, None)
+    return _summary(operator, copies.sizes_of(operator.source.record))
+
+
+def _written(
+    operator: PlannedOperator, record: OperatorState, files: Mapping[str, int]
+) -> WrittenOperator:
+    streams = {reference.stream for reference in stream_references(record)}
+    paths = {stream.path for stream in streams if isinstance(stream, RelativeFile)}
+    return _summary(operator, [files[path] for path in paths])
+
+
+def _summary(operator: PlannedOperator, sizes: Sequence[int] | None) -> WrittenOperator:
+    files, size = (None, None) if sizes is None else (len(sizes), sum(sizes))
+    return WrittenOperator(
+        operator.name, str(operator.operator_id), operator.action, files, size, operator.hash_code
+    )
