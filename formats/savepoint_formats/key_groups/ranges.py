@@ -163,6 +163,15 @@ def _check_max_parallelism(max_parallelism: int) -> None:
         raise ValueError(f"max parallelism {max_parallelism}, expected 1 to {MAX_PARALLELISM}")
 
 
+def expect_parallelism(parallelism: int, max_parallelism: int) -> None:
+    """Raises ``ValueError`` for numbers that Flink does not allow."""
+    if not 1 <= parallelism <= max_parallelism <= MAX_PARALLELISM:
+        raise ValueError(
+            f"parallelism {parallelism} of max parallelism {max_parallelism},"
+            f" expected 1 <= parallelism <= max parallelism <= {MAX_PARALLELISM}"
+        )
+
+
 def _check_parallelism(parallelism: int, max_parallelism: int) -> None:
     _check_max_parallelism(max_parallelism)
     if not 1 <= parallelism <= max_parallelism:

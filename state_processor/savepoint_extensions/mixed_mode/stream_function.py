@@ -29,6 +29,7 @@ from savepoint_extensions.mixed_mode.stored_rows import (
 from savepoint_extensions.mixed_mode.stream_rows import packed_rows, woken_keys
 from savepoint_extensions.mixed_mode.switch_state import SwitchAlarms, SwitchState, initial_state
 from savepoint_extensions.mixed_mode.watermarks import InputWatermarks
+from savepoint_formats.key_groups.ranges import expect_parallelism
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import expect_one_output
@@ -36,7 +37,6 @@ from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.session.session import expect_release
 from state_processor import Savepoint
-from state_processor.savepoint.planned_operator import expect_parallelism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

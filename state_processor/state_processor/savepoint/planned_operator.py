@@ -8,7 +8,7 @@ from inspect import isfunction
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.operator_id import OperatorId
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups.ranges import expect_parallelism
 from savepoint_spark import changing
 from savepoint_spark.writing.write_context import GoingOn, PlannedTransformation
 
@@ -221,15 +221,6 @@ def id_and_uid(uid: str) -> tuple[OperatorId, str | None]:
     if isinstance(uid, str) and _HASH.fullmatch(uid):
         return OperatorId.from_hex(uid), None
     return OperatorId.from_uid(uid), uid
-
-
-def expect_parallelism(parallelism: int, max_parallelism: int) -> None:
-    """Raises ``ValueError`` for numbers that Flink does not allow."""
-    if not 1 <= parallelism <= max_parallelism <= MAX_PARALLELISM:
-        raise ValueError(
-            f"parallelism {parallelism} of max parallelism {max_parallelism},"
-            f" expected 1 <= parallelism <= max parallelism <= {MAX_PARALLELISM}"
-        )
 
 
 def combined(transformations: tuple[StateTransformation, ...]) -> StateTransformation:

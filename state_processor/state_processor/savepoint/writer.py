@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_database.snapshot.operator import id_called
 from savepoint_formats.errors import MigrationError
+from savepoint_formats.key_groups.ranges import expect_parallelism
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.metadata import MetadataVersion
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
 from savepoint_formats.printable import html_table, without_secrets
 from state_processor.savepoint.changes import SavepointChanges
-from state_processor.savepoint.planned_operator import PlannedOperator, expect_parallelism
+from state_processor.savepoint.planned_operator import PlannedOperator
 from state_processor.savepoint.write import planned_savepoint, written_savepoint
 
 if TYPE_CHECKING:
