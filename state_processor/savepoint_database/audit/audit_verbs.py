@@ -6,8 +6,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database import audit, checks, sql
-from savepoint_database.checks.expected_state import job_schema
-from savepoint_database.checks.kafka_state import KafkaState
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import UnknownUidWarning
 from savepoint_formats.locations.location import path_text
@@ -21,12 +19,9 @@ if TYPE_CHECKING:
 
     from savepoint_database.audit.key_state import KeyState
     from savepoint_database.audit.statistics import SavepointStatistics
-    from savepoint_database.checks.compatibility import Compatibility
-    from savepoint_database.checks.expected_state import ExpectedJob
     from savepoint_database.checks.savepoint_diff import SavepointDiff
     from savepoint_database.checks.verification import Depth, Verification
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.compatibility.expected_job import JobSchema
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
@@ -56,64 +51,6 @@ class AuditVerbs(Snapshot):
             (True, [])
         """
         return checks.Verification.of(self, depth)
-
-    def compatibility(
-        self,
-        target: str = "",
-        *,
-        written_by: str = "",
-        backend: str = "",
-        job: ExpectedJob | None = None,
-        all_values: bool = False,
-    ) -> Compatibility:
-        """Tells per operator and state whether a release of Flink, or a new job, restores the savepoint.
-
-        The answer follows from rules, each of which names its source. ``_metadata`` and the headers of
-        files are read, and up to 256 MiB of values are searched: those of Kryo for objects that it can't
-        read back and, from Flink 1 to 2, POJOs for subclasses that no header describes. The code of the
-        job is unknown. With ``job``, operators, states and types of the new job are compared as well.
-
-        Args:
-            target: The release that restores the savepoint: ``1.18`` to ``2.3``; with ``job`` by default
-                the newest that may have written both.
-            written_by: The release that wrote the savepoint, where several releases are possible;
-                by default all of them.
-            backend: The state backend of the restoring job: ``hashmap``, ``rocksdb`` or ``forst``.
-                Without it, files of one backend are a condition and no obstacle. The default is the
-                backend of ``job``, if its files tell it.
-            job: The new job: a savepoint or checkpoint of it, which may be empty, or its path; or its
-                schema, as ``job_schema`` gives it, or the path of a file with the schema as JSON.
-            all_values: Search all values, not only the first 256 MiB.
-
-        Returns:
-            A verdict for the whole, for each operator and for each state, the worst first:
-            ``silent corruption``, ``not restorable``, ``restorable after migration``, ``unknown``
-            or ``restorable``; and the findings, with reason, advice and source.
-
-        Raises:
-            ValueError: There is no such release or backend, or the savepoint is of another release; or
-                neither ``target`` nor ``job`` is given.
-            DescriptionError: The file of ``job`` is not a schema, or states are missing in it.
-            SavepointError: The savepoint of ``job`` can't be opened or read.
-
-        Example:
-            >>> found = Savepoint.open("s3://jobs/orders/savepoint-1a2b").compatibility("2.2")
-            >>> [(state.state, state.verdict) for state in found.states()]
-        """
-        return checks.Compatibility.of(
-            self, target, written_by=written_by, backend=backend, job=job, all_values=all_values
-        )
-
-    def job_schema(self) -> JobSchema:
-        """The state that the job of the savepoint declares: operators, states, kinds, serializers.
-
-        It has no values. ``as_json`` makes JSON of it, which you can keep in the job's repository:
-        ``savepoint schema PATH --output json`` prints it. ``problems`` say which files can't be read.
-
-        Example:
-            >>> json.dumps(Savepoint.open("savepoint-of-a-test").job_schema().as_json())
-        """
-        return job_schema(self)
 
     def stats(
         self,
@@ -272,15 +209,3 @@ class AuditVerbs(Snapshot):
         if table is not None:
             self.table(table)
         return checks.SavepointDiff(self, other, table, with_times)
-
-    def kafka(self) -> KafkaState:
-        """The state of Kafka sources and sinks: topics, partitions, offsets, transactions.
-
-        Raises:
-            SavepointError: A file of such an operator is gone or damaged.
-
-        Example:
-            >>> for one in savepoint.kafka().offsets:
-            ...     print(one.operator, one.topic, one.partition, one.offset)
-        """
-        return KafkaState.of(self)

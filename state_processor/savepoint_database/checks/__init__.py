@@ -1,14 +1,13 @@
-"""Checks without Spark: whether a snapshot is whole, which Flink restores it, how two differ."""
+"""Checks without Spark: whether a snapshot is whole, how two differ."""
 
 from typing import TYPE_CHECKING
 
 from savepoint_database.types.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from savepoint_database.checks.compatibility import Compatibility
     from savepoint_database.checks.savepoint_diff import SavepointDiff
     from savepoint_database.checks.verification import Verification
 
-__all__ = ["Compatibility", "SavepointDiff", "Verification"]
+__all__ = ["SavepointDiff", "Verification"]
 
 __getattr__ = lazy_names(__name__)[0]

@@ -5,30 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.audit.audit_verbs import AuditVerbs
-from savepoint_database.connectors.changed_sources import (
-    SourceChanges,
-    with_changed_sources,
-    with_offsets,
-)
-from savepoint_database.connectors.sink_state import (
-    SinkState,
-    with_checkpoint,
-    with_transactional_prefix,
-    without_entries,
-)
-from savepoint_database.connectors.source_state import SourceState
-from savepoint_database.privacy.found_values import FoundValues, find_in
-from savepoint_database.privacy.suggestions import MaskSuggestions
 from savepoint_database.snapshot.snapshot import opening_of
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.session.session import expect_session, tasks_at_once
-from state_processor.savepoint.changes import SavepointChanges
+from state_processor.savepoint.connector_verbs import ConnectorVerbs
+from state_processor.savepoint.privacy_verbs import PrivacyVerbs
+from state_processor.savepoint.upgrade_verbs import UpgradeVerbs
 from state_processor.savepoint.writer import SavepointWriter
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -36,17 +23,16 @@ if TYPE_CHECKING:
     from savepoint_database.types.class_library import ClassToDescribe, DescribedClasses
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.metadata import OperatorState
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 
 @dataclass(frozen=True, repr=False)
-class Savepoint(AuditVerbs, SavepointChanges):
+class Savepoint(ConnectorVerbs, PrivacyVerbs, UpgradeVerbs):
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
     ``open`` and ``load`` open one. ``describe``, ``tables``, ``schema``, ``files`` and ``scan``
     read it; the methods of ``AuditVerbs`` judge it. All methods of ``SavepointChanges`` return a
-    writer of another savepoint.
+    writer of another savepoint. Other methods import an extension when they are called.
     """
 
     @classmethod
@@ -125,185 +111,6 @@ class Savepoint(AuditVerbs, SavepointChanges):
         if parallelism is None:
             parallelism = min(tasks_at_once(spark), max_parallelism)
         return SavepointWriter(spark, None, (), parallelism, max_parallelism)
-
-    def set_kafka_offsets(
-        self, offsets: Iterable[Mapping[str, Any]], *, operator: str | None = None
-    ) -> SavepointWriter:
-        """Returns a writer of a savepoint whose Kafka sources continue at other offsets.
-
-        Args:
-            offsets: For each partition to move a dict of ``topic``, ``partition`` and ``offset``:
-                that of the next record, or ``earliest``, ``latest`` or ``committed``; and
-                ``stopping_offset``, if the source has an end. Other partitions stay.
-            operator: The uid or hash of the source; by default all that read the partition.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists all operators.
-            StateNotFoundError: There is no Kafka source with partitions.
-            RefusedError: No source reads a partition.
-            ValueError: An offset is incomplete or invalid.
-
-        Example:
-            >>> moved = savepoint.set_kafka_offsets([{"topic": "t", "partition": 0, "offset": 42}])
-            >>> moved.write("s3://jobs/earlier")
-        """
-        return self._with_records(with_offsets(self, offsets, operator)).writer()
-
-    def find(self, values: Sequence[str], *, contains: bool = False) -> FoundValues:
-        """Looks for texts in all state: keys, values, inner fields, operator state and files.
-
-        All state is read and decoded. Bytes that can't be decoded, and whole files, are searched
-        for the bytes of a text in UTF-8, UTF-16 and the forms of Flink and Kryo.
-
-        Args:
-            values: Texts; a number, a time or bytes as they are shown.
-            contains: Whether a text that only contains a value counts.
-
-        Returns:
-            The places, with the keys of entries, and a digest of each file. State that could not be
-            read is among the problems.
-
-        Raises:
-            ValueError: A value is empty, or there is none.
-
-        Example:
-            >>> savepoint.find(["ada@example.com"]).keys()
-            {'summarize': ['42']}
-        """
-        return find_in(self, values, contains=contains)
-
-    def mask_suggestions(self, limit: int = 100_000) -> MaskSuggestions:
-        """Drafts rules for ``masked``, by names of fields and by what their texts look like.
-
-        Args:
-            limit: The number of entries to look at in each state.
-
-        Raises:
-            SavepointError: A file can't be read.
-
-        Example:
-            >>> Path("rules.yaml").write_text(savepoint.mask_suggestions().to_yaml())
-        """
-        return MaskSuggestions.of(self, limit)
-
-    def sinks(self) -> SinkState:
-        """Pending commits of sinks, and the states of their writers.
-
-        A restored job repeats these commits before it does anything else.
-
-        Raises:
-            SavepointError: A file of a sink is gone or damaged.
-
-        Example:
-            >>> for entry in savepoint.sinks().entries:
-            ...     print(entry.operator, entry.connector, entry.checkpoint, entry.facts)
-        """
-        return SinkState.of(self)
-
-    def change_sinks(
-        self,
-        *,
-        drop: str | None = None,
-        keep: str | None = None,
-        checkpoint: int | None = None,
-        transactional_prefix: str | None = None,
-    ) -> SavepointWriter:
-        """A savepoint whose sinks have other pending commits or other writers' states.
-
-        The changes are made in the order of the arguments. The data of a dropped commit is lost,
-        unless you commit it by hand: ``sinks().chosen(condition)`` shows it.
-
-        Args:
-            drop: Drops the entries of ``sinks()`` that fulfil this condition in SQL about its
-                columns, such as ``"checkpoint < 17 AND connector = 'kafka'"``; ``"all"`` for all.
-            keep: Drops all entries that do not fulfil this condition.
-            checkpoint: New checkpoint id of the newest pending commit; ids of older ones keep
-                their distance. A committer commits at once whatever is not newer than the savepoint.
-            transactional_prefix: New prefix of the transactional ids of Kafka writers.
-
-        Raises:
-            ConditionError: A condition can't be understood.
-            ValueError: ``drop`` and ``keep`` are both given.
-            StateNotFoundError: The savepoint has no state of a Kafka writer.
-            RefusedError: A checkpoint id would be negative, or a Kafka writer remembers
-                transactions with its old prefix.
-            SavepointError: A file of a sink is gone or damaged.
-
-        Example:
-            >>> savepoint.change_sinks(drop="checkpoint < 17").write("s3://jobs/mended")
-        """
-        changed = self
-        if drop is not None or keep is not None:
-            numbers = {entry.number for entry in self.sinks().dropped(drop, keep)}
-            changed = self._with_records(without_entries(self, numbers))
-        if checkpoint is not None:
-            changed = changed._with_records(with_checkpoint(changed, checkpoint))
-        if transactional_prefix is not None:
-            records = with_transactional_prefix(changed, transactional_prefix)
-            changed = changed._with_records(records)
-        return changed.writer()
-
-    def sources(self) -> SourceState:
-        """Positions of sources: splits of readers, and the state of their coordinators.
-
-        Raises:
-            SavepointError: A file of a source is gone or damaged.
-
-        Example:
-            >>> for entry in savepoint.sources().entries:
-            ...     print(entry.operator, entry.split, entry.position)
-        """
-        return SourceState.of(self)
-
-    def change_sources(
-        self,
-        positions: Mapping[str, str] | None = None,
-        *,
-        drop_tables: Sequence[str] = (),
-        add_tables: Sequence[str] = (),
-        release_finished: bool = False,
-        stream_from: str | None = None,
-        operator: str | None = None,
-    ) -> SavepointWriter:
-        """A savepoint whose sources continue elsewhere, or with other tables.
-
-        The changes are made in the order of the arguments. All but the first are for sources with
-        change data capture.
-
-        Args:
-            positions: Id of a split -> its position in JSON, as ``sources()`` shows it.
-            drop_tables: Tables that the source forgets.
-            add_tables: Tables whose changes the source reads from now on, without a snapshot.
-            release_finished: The source remembers one finished split per table instead of all.
-            stream_from: The source reads changes from this position on, instead of snapshots.
-            operator: The source, by uid or hash; by default the source that has the split or table.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator.
-            StateNotFoundError: No source has such a split, such a table, or change data capture.
-            RefusedError: The connector could not continue from the changed state, or the changes
-                fit several sources.
-            ValueError: A position is not a number.
-            SavepointError: A file of a source is gone or damaged.
-
-        Example:
-            >>> position = '{"file": "mysql-bin.000012", "pos": "4"}'
-            >>> savepoint.change_sources({"binlog-split": position}).write("s3://jobs/moved")
-        """
-        changes = SourceChanges(
-            positions or {}, tuple(drop_tables), tuple(add_tables), release_finished, stream_from
-        )
-        return self._with_records(with_changed_sources(self, changes, operator)).writer()
-
-    def _with_records(self, records: Iterable[OperatorState]) -> Self:
-        """The savepoint with other records of its operators, in the order of these."""
-        changed = tuple(records)
-        operators = tuple(
-            replace(operator, record=record)
-            for operator, record in zip(self.operators(), changed, strict=True)
-        )
-        metadata = replace(self.metadata, operators=changed)
-        return replace(self, metadata=metadata, _operators=operators)
 
     def with_classes_of(
         self,

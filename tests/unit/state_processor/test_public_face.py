@@ -256,3 +256,11 @@ def test_the_packages_below_load_when_a_name_is_used() -> None:
     modules = subprocess.check_output([sys.executable, "-c", program], text=True)
     assert "savepoint_database" in modules
     assert not [name for name in ("savepoint_spark", "pyspark", "duckdb") if name in modules]
+
+
+def test_savepoint_loads_no_extension() -> None:
+    program = (
+        "import sys; from state_processor import Savepoint;"
+        " print([m for m in sys.modules if m.startswith('savepoint_extensions')])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"

@@ -1,0 +1,191 @@
+"""Positions of sources, and pending commits of sinks: shown, and changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from savepoint_database.audit.audit_verbs import AuditVerbs
+from state_processor.savepoint.changes import SavepointChanges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from savepoint_database.checks.kafka_state import KafkaState
+    from savepoint_database.connectors.sink_state import SinkState
+    from savepoint_database.connectors.source_state import SourceState
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.savepoint.writer import SavepointWriter
+
+
+class ConnectorVerbs(AuditVerbs, SavepointChanges):
+    """What a savepoint knows of the systems that its job reads and writes."""
+
+    def kafka(self) -> KafkaState:
+        """The state of Kafka sources and sinks: topics, partitions, offsets, transactions.
+
+        Raises:
+            SavepointError: A file of such an operator is gone or damaged.
+
+        Example:
+            >>> for one in savepoint.kafka().offsets:
+            ...     print(one.operator, one.topic, one.partition, one.offset)
+        """
+        from savepoint_database.checks.kafka_state import KafkaState  # noqa: PLC0415  # loads no extension before it is used
+
+        return KafkaState.of(self)
+
+    def set_kafka_offsets(
+        self, offsets: Iterable[Mapping[str, Any]], *, operator: str | None = None
+    ) -> SavepointWriter:
+        """Returns a writer of a savepoint whose Kafka sources continue at other offsets.
+
+        Args:
+            offsets: For each partition to move a dict of ``topic``, ``partition`` and ``offset``:
+                that of the next record, or ``earliest``, ``latest`` or ``committed``; and
+                ``stopping_offset``, if the source has an end. Other partitions stay.
+            operator: The uid or hash of the source; by default all that read the partition.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: There is no Kafka source with partitions.
+            RefusedError: No source reads a partition.
+            ValueError: An offset is incomplete or invalid.
+
+        Example:
+            >>> moved = savepoint.set_kafka_offsets([{"topic": "t", "partition": 0, "offset": 42}])
+            >>> moved.write("s3://jobs/earlier")
+        """
+        from savepoint_database.connectors.changed_sources import with_offsets  # noqa: PLC0415  # loads no extension before it is used
+
+        return self._with_records(with_offsets(self, offsets, operator)).writer()
+
+    def sinks(self) -> SinkState:
+        """Pending commits of sinks, and the states of their writers.
+
+        A restored job repeats these commits before it does anything else.
+
+        Raises:
+            SavepointError: A file of a sink is gone or damaged.
+
+        Example:
+            >>> for entry in savepoint.sinks().entries:
+            ...     print(entry.operator, entry.connector, entry.checkpoint, entry.facts)
+        """
+        from savepoint_database.connectors.sink_state import SinkState  # noqa: PLC0415  # loads no extension before it is used
+
+        return SinkState.of(self)
+
+    def change_sinks(
+        self,
+        *,
+        drop: str | None = None,
+        keep: str | None = None,
+        checkpoint: int | None = None,
+        transactional_prefix: str | None = None,
+    ) -> SavepointWriter:
+        """A savepoint whose sinks have other pending commits or other writers' states.
+
+        The changes are made in the order of the arguments. The data of a dropped commit is lost,
+        unless you commit it by hand: ``sinks().chosen(condition)`` shows it.
+
+        Args:
+            drop: Drops the entries of ``sinks()`` that fulfil this condition in SQL about its
+                columns, such as ``"checkpoint < 17 AND connector = 'kafka'"``; ``"all"`` for all.
+            keep: Drops all entries that do not fulfil this condition.
+            checkpoint: New checkpoint id of the newest pending commit; ids of older ones keep
+                their distance. A committer commits at once whatever is not newer than the savepoint.
+            transactional_prefix: New prefix of the transactional ids of Kafka writers.
+
+        Raises:
+            ConditionError: A condition can't be understood.
+            ValueError: ``drop`` and ``keep`` are both given.
+            StateNotFoundError: The savepoint has no state of a Kafka writer.
+            RefusedError: A checkpoint id would be negative, or a Kafka writer remembers
+                transactions with its old prefix.
+            SavepointError: A file of a sink is gone or damaged.
+
+        Example:
+            >>> savepoint.change_sinks(drop="checkpoint < 17").write("s3://jobs/mended")
+        """
+        from savepoint_database.connectors import sink_state  # noqa: PLC0415  # loads no extension before it is used
+
+        changed = self
+        if drop is not None or keep is not None:
+            numbers = {entry.number for entry in self.sinks().dropped(drop, keep)}
+            changed = self._with_records(sink_state.without_entries(self, numbers))
+        if checkpoint is not None:
+            changed = changed._with_records(sink_state.with_checkpoint(changed, checkpoint))
+        if transactional_prefix is not None:
+            records = sink_state.with_transactional_prefix(changed, transactional_prefix)
+            changed = changed._with_records(records)
+        return changed.writer()
+
+    def sources(self) -> SourceState:
+        """Positions of sources: splits of readers, and the state of their coordinators.
+
+        Raises:
+            SavepointError: A file of a source is gone or damaged.
+
+        Example:
+            >>> for entry in savepoint.sources().entries:
+            ...     print(entry.operator, entry.split, entry.position)
+        """
+        from savepoint_database.connectors.source_state import SourceState  # noqa: PLC0415  # loads no extension before it is used
+
+        return SourceState.of(self)
+
+    def change_sources(
+        self,
+        positions: Mapping[str, str] | None = None,
+        *,
+        drop_tables: Sequence[str] = (),
+        add_tables: Sequence[str] = (),
+        release_finished: bool = False,
+        stream_from: str | None = None,
+        operator: str | None = None,
+    ) -> SavepointWriter:
+        """A savepoint whose sources continue elsewhere, or with other tables.
+
+        The changes are made in the order of the arguments. All but the first are for sources with
+        change data capture.
+
+        Args:
+            positions: Id of a split -> its position in JSON, as ``sources()`` shows it.
+            drop_tables: Tables that the source forgets.
+            add_tables: Tables whose changes the source reads from now on, without a snapshot.
+            release_finished: The source remembers one finished split per table instead of all.
+            stream_from: The source reads changes from this position on, instead of snapshots.
+            operator: The source, by uid or hash; by default the source that has the split or table.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            StateNotFoundError: No source has such a split, such a table, or change data capture.
+            RefusedError: The connector could not continue from the changed state, or the changes
+                fit several sources.
+            ValueError: A position is not a number.
+            SavepointError: A file of a source is gone or damaged.
+
+        Example:
+            >>> position = '{"file": "mysql-bin.000012", "pos": "4"}'
+            >>> savepoint.change_sources({"binlog-split": position}).write("s3://jobs/moved")
+        """
+        from savepoint_database.connectors.changed_sources import (  # noqa: PLC0415  # as above
+            SourceChanges,
+            with_changed_sources,
+        )
+
+        changes = SourceChanges(
+            positions or {}, tuple(drop_tables), tuple(add_tables), release_finished, stream_from
+        )
+        return self._with_records(with_changed_sources(self, changes, operator)).writer()
+
+    def _with_records(self, records: Iterable[OperatorState]) -> Self:
+        """The savepoint with other records of its operators, in the order of these."""
+        changed = tuple(records)
+        operators = tuple(
+            replace(operator, record=record)
+            for operator, record in zip(self.operators(), changed, strict=True)
+        )
+        metadata = replace(self.metadata, operators=changed)
+        return replace(self, metadata=metadata, _operators=operators)
