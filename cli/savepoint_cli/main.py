@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,12 +17,9 @@ from savepoint_cli import (
     audit,
     change,
     checks,
-    connectors,
     demo,
-    doctor,
     inspect,
     modify,
-    privacy,
     query,
     serve,
     transfer,
@@ -153,6 +151,14 @@ def main() -> None:
     """
 
 
+def _of_extension(place: str) -> click.Command:
+    """The command ``module:name`` of an extension; no import, because the core knows no extension."""
+    module, _, name = place.partition(":")
+    command = getattr(import_module(module), name)
+    assert isinstance(command, click.Command)
+    return command
+
+
 _COMMANDS: dict[str, dict[click.Command, str]] = {
     "Look into a savepoint": {
         inspect.describe: "Show its format, operators and states",
@@ -170,19 +176,25 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
     },
     "Judge it": {
         checks.verify: "Check that it is whole",
-        doctor.doctor: "Tell whether a release of Flink restores it",
+        _of_extension("savepoint_cli.doctor:doctor"): "Tell whether a release of Flink restores it",
         audit.stats: "Show sizes: states, keys, skew, timers",
         checks.diff: "Compare it with another one",
         checks.sql_diff: "Tell which state survives a change of its SQL query",
-        connectors.kafka: "Show or change the offsets of Kafka sources",
-        connectors.sinks: "Show or drop pending commits of sinks",
-        connectors.sources: "Show or change the positions of sources",
+        _of_extension(
+            "savepoint_cli.connectors:kafka"
+        ): "Show or change the offsets of Kafka sources",
+        _of_extension("savepoint_cli.connectors:sinks"): "Show or drop pending commits of sinks",
+        _of_extension(
+            "savepoint_cli.connectors:sources"
+        ): "Show or change the positions of sources",
     },
     "Many savepoints": {
         audit.snapshots: "List all below a directory",
         audit.live_jobs: "List those of a running cluster's jobs",
         audit.history: "Show what a key had in each of them",
-        privacy.find_values: "Find a value: in keys, values, operator state, bytes",
+        _of_extension(
+            "savepoint_cli.privacy:find_values"
+        ): "Find a value: in keys, values, operator state, bytes",
         audit.gc: "List or remove files that none of them needs",
     },
     "Write another one": {
@@ -203,8 +215,12 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         change.widen_field: "Widen the type of a field of a state's values",
         change.update_state: "Update the values of a state, by SQL",
         change.delete_keys: "Delete keys, by SQL or from the answer of find",
-        privacy.mask: "Mask values and keys by rules, or draft the rules",
-        privacy.sample: "Copy a sample of its keys, masked if wanted",
+        _of_extension(
+            "savepoint_cli.privacy:mask"
+        ): "Mask values and keys by rules, or draft the rules",
+        _of_extension(
+            "savepoint_cli.privacy:sample"
+        ): "Copy a sample of its keys, masked if wanted",
         modify.merge_local: "Merge local keyed state into ordinary state",
     },
     "Carry rows": {
