@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGES = Path(__file__).with_name("formats")
-PACKAGE = Path(__file__).parents[1] / "formats" / "savepoint_formats"
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "formats" / "savepoint_formats"
+CONNECTORS = ROOT / "state_processor" / "savepoint_extensions" / "connectors"
 
 SECTION = re.compile(r"\n(Args|Attributes|Example|Raises|Returns|Yields):\n(?:[ ].*\n|\n)*")
 LITERAL = re.compile(r"^(.*)::\n\n((?:[ ]{4}.*\n|\n(?=[ ]{4}))+)", re.MULTILINE)
@@ -32,11 +34,13 @@ class Page:
         name: Of the file.
         title: What its readers look for.
         rooms: The folders whose docstrings it shows.
+        package: The folder of these folders.
     """
 
     name: str
     title: str
     rooms: tuple[str, ...]
+    package: Path = PACKAGE
 
 
 CONTENTS = (
@@ -48,9 +52,9 @@ CONTENTS = (
     Page("kryo", "Objects of Kryo", ("values/kryo",)),
     Page("streams", "Java streams and compression", ("java", "bytes")),
     Page("key-groups", "Key groups and hash codes", ("key_groups", "hashing")),
-    Page("kafka", "State of the Kafka connector", ("kafka",)),
-    Page("sinks", "State of sinks", ("sinks",)),
-    Page("source-splits", "Splits of sources", ("source_splits",)),
+    Page("kafka", "State of the Kafka connector", ("kafka",), CONNECTORS),
+    Page("sinks", "State of sinks", ("sinks",), CONNECTORS),
+    Page("source-splits", "Splits of sources", ("source_splits",), CONNECTORS),
     Page("python", "State of PyFlink", ("python_state",)),
 )
 
@@ -77,7 +81,7 @@ def _index() -> str:
 
 
 def _text_of(page: Page) -> str:
-    modules = [path for room in page.rooms for path in sorted((PACKAGE / room).glob("*.py"))]
+    modules = [path for room in page.rooms for path in sorted((page.package / room).glob("*.py"))]
     notes = [list(_module_notes(path)) for path in modules]
     # What is said of a whole file comes before what is said of its parts.
     notes.sort(key=lambda parts: not any(map(_has_table, parts[:2])))

@@ -23,6 +23,7 @@ SOURCES = {
     "savepoint_functions": "state_processor",
     "state_processor": "state_processor",
     "savepoint_cli": "cli",
+    "savepoint_extensions": "state_processor",
 }
 
 _WIDTH, _BOX_HEIGHT, _FLOOR_HEIGHT, _GAP, _MARGIN, _TITLE = 1180, 46, 84, 14, 20, 34

@@ -49,7 +49,7 @@ _COMPILING_NOTHING = (
     "unit/test_strikes",
     *("unit/formats/metadata", "unit/formats/new_snapshot", "unit/formats/snapshots"),
     *("unit/formats/test_two_writers", "unit/savepoint_functions/functions/backends"),
-    *("unit/formats/java", "unit/formats/kafka", "unit/formats/layout"),
+    *("unit/formats/java", "unit/savepoint_extensions/connectors/kafka", "unit/formats/layout"),
     *(
         "unit/formats/values/kryo/test_kryo_vectors",
         "unit/formats/values/test_",

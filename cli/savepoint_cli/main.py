@@ -181,11 +181,13 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         checks.diff: "Compare it with another one",
         checks.sql_diff: "Tell which state survives a change of its SQL query",
         _of_extension(
-            "savepoint_cli.connectors:kafka"
+            "savepoint_extensions.connectors.connector_commands:kafka"
         ): "Show or change the offsets of Kafka sources",
-        _of_extension("savepoint_cli.connectors:sinks"): "Show or drop pending commits of sinks",
         _of_extension(
-            "savepoint_cli.connectors:sources"
+            "savepoint_extensions.connectors.connector_commands:sinks"
+        ): "Show or drop pending commits of sinks",
+        _of_extension(
+            "savepoint_extensions.connectors.connector_commands:sources"
         ): "Show or change the positions of sources",
     },
     "Many savepoints": {

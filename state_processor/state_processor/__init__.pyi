@@ -19,9 +19,6 @@ from savepoint_database.checks.garbage import (
     Garbage,
     GarbageFile,
 )
-from savepoint_database.checks.kafka_state import (
-    KafkaState,
-)
 from savepoint_database.checks.savepoint_diff import (
     Difference,
     SavepointDiff,
@@ -33,12 +30,6 @@ from savepoint_database.checks.sql_changes import (
 from savepoint_database.checks.verification import (
     Verification,
 )
-from savepoint_database.connectors.sink_state import (
-    SinkBytes,
-    SinkEntry,
-    SinkState,
-)
-from savepoint_database.connectors.source_state import SourceEntry, SourceState
 from savepoint_database.files.exported_table import (
     ExportedTable,
     export_table,
@@ -101,6 +92,15 @@ from savepoint_database.types.types import (
     TypeInformation,
     Types,
 )
+from savepoint_extensions.connectors.kafka_state import (
+    KafkaState,
+)
+from savepoint_extensions.connectors.sink_state import (
+    SinkBytes,
+    SinkEntry,
+    SinkState,
+)
+from savepoint_extensions.connectors.source_state import SourceEntry, SourceState
 from savepoint_extensions.mixed_mode.backlog import (
     Backlog,
 )

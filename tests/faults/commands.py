@@ -22,10 +22,10 @@ from support.kafka_states import (
 )
 
 from faults.ways import Place, Way
+from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState
+from savepoint_extensions.connectors.source_splits.cdc_splits import CdcForm
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.kafka.source_state import CoordinatorState
 from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.source_splits.cdc_splits import CdcForm
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

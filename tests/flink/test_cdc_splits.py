@@ -13,16 +13,16 @@ from flink_home import FlinkHome
 from support.cdc_sources import begun, enumerator, position, snapshot, stream
 from support.maven_jars import fetched
 
-from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.source_splits.cdc_changes import (
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.source_splits.cdc_changes import (
     CdcSource,
     released,
     streaming,
     with_table,
     without_table,
 )
-from savepoint_formats.source_splits.cdc_enumerator import CdcEnumerator
-from savepoint_formats.source_splits.cdc_splits import (
+from savepoint_extensions.connectors.source_splits.cdc_enumerator import CdcEnumerator
+from savepoint_extensions.connectors.source_splits.cdc_splits import (
     CdcForm,
     CdcSplit,
     FinishedSplit,

@@ -19,7 +19,7 @@ from support.kafka_states import (
     coordinator,
 )
 
-from savepoint_formats.kafka.source_state import AssignmentStatus, KafkaEnumerator
+from savepoint_extensions.connectors.kafka.kafka_source import AssignmentStatus, KafkaEnumerator
 
 SOURCES = Path(__file__).parent / "kafka"
 

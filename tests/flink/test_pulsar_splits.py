@@ -9,8 +9,8 @@ from pathlib import Path
 from flink_home import FlinkHome
 from support.maven_jars import fetched
 
-from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.source_splits.shard_splits import PulsarSplit
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.source_splits.shard_splits import PulsarSplit
 
 SOURCE = Path(__file__).parent / "pulsar_splits" / "PulsarSplits.java"
 RELEASE = "4.1.0-1.18"

@@ -11,11 +11,11 @@ from flink_home import FlinkHome
 from support.maven_jars import fetched
 from support.table_sinks import COMMITTABLES
 
-from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.sinks.table_sinks import paimon_committable
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.sinks.table_sinks import paimon_committable
 
 if TYPE_CHECKING:
-    from savepoint_formats.sinks.connectors import Facts
+    from savepoint_extensions.connectors.sinks.connectors import Facts
 
 SOURCES = Path(__file__).parent / "table_sinks"
 

@@ -11,17 +11,24 @@ from support.table_sinks import COMMITTABLES
 
 from fuzz.promises import BrokenPromiseError
 from fuzz.target import Seed, Target
+from savepoint_extensions.connectors.kafka.kafka_source import KafkaEnumerator, KafkaSplit
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.sinks.committer_state import CommitterState
+from savepoint_extensions.connectors.sinks.connectors import read_committable, read_writer
+from savepoint_extensions.connectors.source_splits import cdc_changes
+from savepoint_extensions.connectors.source_splits.cdc_changes import CdcSource
+from savepoint_extensions.connectors.source_splits.cdc_enumerator import CdcEnumerator
+from savepoint_extensions.connectors.source_splits.cdc_splits import (
+    CdcForm,
+    read_cdc_split,
+    split_bytes,
+)
+from savepoint_extensions.connectors.source_splits.split_connectors import (
+    connector_of,
+    enumerator_facts,
+)
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import RefusedError
-from savepoint_formats.kafka.source_state import KafkaEnumerator, KafkaSplit
-from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.sinks.committer_state import CommitterState
-from savepoint_formats.sinks.connectors import read_committable, read_writer
-from savepoint_formats.source_splits import cdc_changes
-from savepoint_formats.source_splits.cdc_changes import CdcSource
-from savepoint_formats.source_splits.cdc_enumerator import CdcEnumerator
-from savepoint_formats.source_splits.cdc_splits import CdcForm, read_cdc_split, split_bytes
-from savepoint_formats.source_splits.split_connectors import connector_of, enumerator_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

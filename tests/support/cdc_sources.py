@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.source_splits.cdc_enumerator import (
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.source_splits.cdc_enumerator import (
     AssignerStatus,
     CdcEnumerator,
     CdcSnapshots,
     CdcTable,
     DividedTable,
 )
-from savepoint_formats.source_splits.cdc_splits import (
+from savepoint_extensions.connectors.source_splits.cdc_splits import (
     CdcForm,
     CdcSchema,
     CdcSplit,

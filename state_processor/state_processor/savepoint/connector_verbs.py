@@ -11,9 +11,9 @@ from state_processor.savepoint.changes import SavepointChanges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from savepoint_database.checks.kafka_state import KafkaState
-    from savepoint_database.connectors.sink_state import SinkState
-    from savepoint_database.connectors.source_state import SourceState
+    from savepoint_extensions.connectors.kafka_state import KafkaState
+    from savepoint_extensions.connectors.sink_state import SinkState
+    from savepoint_extensions.connectors.source_state import SourceState
     from savepoint_formats.metadata import OperatorState
     from state_processor.savepoint.writer import SavepointWriter
 
@@ -31,7 +31,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             >>> for one in savepoint.kafka().offsets:
             ...     print(one.operator, one.topic, one.partition, one.offset)
         """
-        from savepoint_database.checks.kafka_state import KafkaState  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.connectors.kafka_state import KafkaState  # noqa: PLC0415  # loads no extension before it is used
 
         return KafkaState.of(self)
 
@@ -56,7 +56,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             >>> moved = savepoint.set_kafka_offsets([{"topic": "t", "partition": 0, "offset": 42}])
             >>> moved.write("s3://jobs/earlier")
         """
-        from savepoint_database.connectors.changed_sources import with_offsets  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.connectors.changed_sources import with_offsets  # noqa: PLC0415  # loads no extension before it is used
 
         return self._with_records(with_offsets(self, offsets, operator)).writer()
 
@@ -72,7 +72,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             >>> for entry in savepoint.sinks().entries:
             ...     print(entry.operator, entry.connector, entry.checkpoint, entry.facts)
         """
-        from savepoint_database.connectors.sink_state import SinkState  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.connectors.sink_state import SinkState  # noqa: PLC0415  # loads no extension before it is used
 
         return SinkState.of(self)
 
@@ -108,7 +108,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
         Example:
             >>> savepoint.change_sinks(drop="checkpoint < 17").write("s3://jobs/mended")
         """
-        from savepoint_database.connectors import sink_state  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.connectors import sink_state  # noqa: PLC0415  # loads no extension before it is used
 
         changed = self
         if drop is not None or keep is not None:
@@ -131,7 +131,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             >>> for entry in savepoint.sources().entries:
             ...     print(entry.operator, entry.split, entry.position)
         """
-        from savepoint_database.connectors.source_state import SourceState  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.connectors.source_state import SourceState  # noqa: PLC0415  # loads no extension before it is used
 
         return SourceState.of(self)
 
@@ -170,7 +170,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             >>> position = '{"file": "mysql-bin.000012", "pos": "4"}'
             >>> savepoint.change_sources({"binlog-split": position}).write("s3://jobs/moved")
         """
-        from savepoint_database.connectors.changed_sources import (  # noqa: PLC0415  # as above
+        from savepoint_extensions.connectors.changed_sources import (  # noqa: PLC0415  # as above
             SourceChanges,
             with_changed_sources,
         )

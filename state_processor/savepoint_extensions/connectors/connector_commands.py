@@ -1,0 +1,222 @@
+"""Commands about connectors: positions of sources, and open or uncommitted work of sinks.
+
+Each command shows this state, or writes a savepoint in which it is changed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from savepoint_cli import options
+from savepoint_cli.modify import optional_destination
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from savepoint_cli.modify import Destination
+    from savepoint_cli.options import Opening
+    from savepoint_cli.terminal.output import Output
+    from savepoint_extensions.connectors.kafka_state import KafkaOffset
+
+
+@options.inspection()
+@click.option(
+    "--set-offsets",
+    "offsets",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A CSV file with the columns topic, partition, offset. Needs OUT.",
+)
+@optional_destination
+@options.operator_option("With --set-offsets: the only source to change, by uid or hash.")
+def kafka(
+    output: Output,
+    opening: Opening,
+    offsets: Path | None,
+    operator: str | None,
+    destination: Destination,
+) -> None:
+    """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
+
+    --set-offsets writes a savepoint whose sources continue at other offsets. An offset is that of
+    the next record, or earliest, latest or committed. Partitions that the file does not name keep
+    their offsets.
+
+    \b
+    savepoint kafka s3://jobs/orders/savepoint-1a2b
+    savepoint kafka s3://jobs/orders/savepoint-1a2b s3://jobs/replay --set-offsets offsets.csv
+    """
+    is_wanted = destination.is_wanted(has_change=offsets is not None)
+    savepoint = opening.open()
+    if offsets is None or not is_wanted:
+        kafka_state = savepoint.kafka()
+        output.page(
+            kafka_state,
+            ("Offsets", kafka_state.offsets),
+            ("Partitions", kafka_state.partitions),
+            ("Transactions", kafka_state.transactions),
+        )
+        return
+    rows = _rows(offsets)
+    with options.usage_errors():
+        writer = savepoint.set_kafka_offsets(rows, operator=operator)
+    if destination.dry_run and not output.is_json:
+        moves = _moves(
+            savepoint.kafka().offsets, rows, operator and savepoint.operator(operator).name
+        )
+        output.rows("Offsets", moves)
+    destination.write(output, writer)
+
+
+def _moves(
+    offsets: Sequence[KafkaOffset], rows: list[dict[str, Any]], operator: str | None
+) -> list[dict[str, Any]]:
+    """Where each partition of the file is read now, and where it will be."""
+    new = {(row["topic"], int(row["partition"])): row["offset"] for row in rows}
+    return [
+        {
+            "operator": known.operator,
+            "topic": known.topic,
+            "partition": known.partition,
+            "from": known.start if known.offset is None else known.offset,
+            "to": new[known.topic, known.partition],
+        }
+        for known in offsets
+        if (known.topic, known.partition) in new and operator in (None, known.operator)
+    ]
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    lines = io.StringIO(options.utf8_text(file.read_bytes(), str(file)), newline="")
+    try:
+        return list(csv.DictReader(lines))
+    except csv.Error as error:
+        raise click.UsageError(f"{file} can't be read as CSV: {error}") from error
+
+
+@options.inspection()
+@click.option(
+    "--drop",
+    metavar="CONDITION",
+    help="Drop entries that match this condition, or all. Needs OUT.",
+)
+@click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs OUT.")
+@click.option(
+    "--renumber",
+    "checkpoint",
+    metavar="ID",
+    type=click.IntRange(min=0),
+    help="Set the checkpoint id of the newest pending commit. Needs OUT.",
+)
+@click.option(
+    "--transactional-prefix",
+    metavar="PREFIX",
+    help="Set the prefix of Kafka writers' transactional ids. Needs OUT.",
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Save dropped entries to FILE, one JSON line each.",
+)
+@optional_destination
+def sinks(
+    output: Output, opening: Opening, save: Path | None, destination: Destination, **changes: Any
+) -> None:
+    """Show the state of the sinks in the savepoint at PATH: pending commits and writers' states.
+
+    A restored job repeats pending commits. A commit that can no longer succeed keeps the job from
+    starting. --drop writes a savepoint without it; its data is lost unless you commit it by hand.
+    CONDITION is SQL over the shown columns, such as "checkpoint < 17".
+
+    \b
+    savepoint sinks s3://jobs/orders/savepoint-1a2b
+    savepoint sinks s3://jobs/orders/savepoint-1a2b s3://jobs/mended --drop "kind = 'commit'"
+    """
+    has_change = any(change is not None for change in changes.values())
+    is_wanted = destination.is_wanted(has_change=has_change)
+    drop, keep = changes["drop"], changes["keep"]
+    if save is not None and drop is keep is None:
+        raise click.UsageError("--save needs --drop or --keep")
+    savepoint = opening.open()
+    state = savepoint.sinks()
+    if not is_wanted:
+        output.page(state, ("Entries", state.entries))
+        return
+    with options.usage_errors():
+        dropped = state.dropped(drop, keep)
+        writer = savepoint.change_sinks(**changes)
+    for entry in dropped:
+        click.echo(
+            f"drop {entry.kind} {entry.number} of {entry.operator}: {entry.content}", err=True
+        )
+    if save is not None and not destination.dry_run:
+        save.write_text("".join(f"{json.dumps(asdict(entry))}\n" for entry in dropped), "utf-8")
+        click.echo(f"saved {len(dropped)} entries in {save}", err=True)
+    destination.write(output, writer)
+
+
+@options.inspection()
+@click.option(
+    "--set",
+    "positions",
+    metavar="SPLIT=POSITION",
+    multiple=True,
+    # A position may contain an equals sign; the id of a split can't.
+    callback=options.pairs("a split and a position, such as orders-3=42", divided=str.partition),
+    help="Continue reading a split at POSITION, which is JSON. Repeatable.",
+)
+@click.option(
+    "--drop-table",
+    "drop_tables",
+    metavar="TABLE",
+    multiple=True,
+    help="Change data capture: forget this table. Repeatable.",
+)
+@click.option(
+    "--add-table",
+    "add_tables",
+    metavar="TABLE",
+    multiple=True,
+    help="Change data capture: read the changes of this table, without a snapshot. Repeatable.",
+)
+@click.option(
+    "--release-finished",
+    is_flag=True,
+    help="Change data capture: remember one finished split per table instead of all.",
+)
+@click.option(
+    "--stream-from",
+    metavar="POSITION",
+    help="Change data capture: leave the snapshot phase, and read changes from POSITION on.",
+)
+@options.operator_option("With a change: the source to change, by uid or hash.")
+@optional_destination
+def sources(
+    output: Output, opening: Opening, operator: str | None, destination: Destination, **changes: Any
+) -> None:
+    """Show where the sources in the savepoint at PATH continue: splits, positions, tables.
+
+    The command knows sources of Kafka, files, Kinesis and Pulsar, and change data capture of MySQL,
+    Postgres, MongoDB, Oracle and SQL Server. It shows other sources as bytes. Options that change
+    something write another savepoint, to OUT.
+
+    \b
+    savepoint sources s3://jobs/orders/savepoint-1a2b
+    savepoint sources s3://jobs/orders/savepoint-1a2b s3://jobs/mended  --release-finished
+    """
+    is_wanted = destination.is_wanted(has_change=any(changes.values()))
+    savepoint = opening.open()
+    if not is_wanted:
+        state = savepoint.sources()
+        output.page(state, ("Entries", state.entries))
+        return
+    with options.usage_errors():
+        writer = savepoint.change_sources(**changes, operator=operator)
+    destination.write(output, writer)

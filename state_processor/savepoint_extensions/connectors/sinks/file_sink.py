@@ -1,0 +1,153 @@
+"""Committables and buckets of a ``FileSink``.
+
+Committable, version 1 (up to Flink 1.14) or 2:
+
+| bytes    | field      | meaning                                                        |
+|----------|------------|----------------------------------------------------------------|
+| i32      | magic      | ``1E765C80``                                                   |
+| utf      | bucket     | version 2 only                                                 |
+| bool, …  | pending    | file to be finished: a ``Versioned`` pending file              |
+| bool, …  | cleanup    | in-progress file to be deleted: a ``Versioned`` one            |
+| bool utf | compacted  | path of a compacted file to be deleted; version 2 only         |
+
+Pending file (``2C853C89``) and in-progress file (``B3A4073D``), each i32 magic and, in version 2,
+bool and utf path, and i64 size for a pending file; then the ``Versioned`` recoverable of the file
+system:
+
+| recoverable  | data (numbers are little-endian)                                            |
+|--------------|-----------------------------------------------------------------------------|
+| local disk   | i32 ``1E744B57``, i64 offset, i32 and i32 sizes, target, temporary file     |
+| Hadoop       | i32 ``D7436C5E``, likewise                                                  |
+| others       | shown as bytes                                                              |
+
+Bucket of a writer, version 1 to 3:
+
+| bytes   | field       | meaning                                                         |
+|---------|-------------|-----------------------------------------------------------------|
+| i32     | magic       | ``1E764B79``                                                    |
+| …       | bucket      | ``Versioned`` id; a text by default: little-endian i32, UTF-8   |
+| utf     | path        | directory                                                       |
+| i64     | created     | milliseconds since 1970                                         |
+| bool, … | in_progress | ``Versioned`` in-progress file, in version 1 a recoverable      |
+| …       | pending     | below version 3: pending files of each checkpoint               |
+
+Flink: ``FileSinkCommittableSerializer``, ``FileWriterBucketStateSerializer``,
+``SimpleVersionedStringSerializer``, ``OutputStreamBasedPartFileWriter``, ``LocalRecoverableSerializer``, ``HadoopRecoverableSerializer``.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import UnsupportedVersionError
+
+if TYPE_CHECKING:
+    from savepoint_extensions.connectors.sinks.connectors import Facts
+
+_COMMITTABLE = 511073408
+_BUCKET = 511069049
+_PENDING = 746929289
+_IN_PROGRESS = -1281095875
+_RECOVERABLE = struct.Struct("<iqii")
+_RECOVERABLES = (510937943, -683447202)  # of the local disk, of Hadoop
+
+
+def committable(versioned: Versioned, path: str) -> Facts:
+    """File to be finished or deleted, with its bucket."""
+    view = _expect(versioned, _COMMITTABLE, 2, path)
+    facts: Facts = {}
+    if versioned.version == 2:
+        facts["bucket"] = view.read_utf()
+    if view.read_strict_bool():
+        facts |= _pending(Versioned.read(view), path)
+    if view.read_strict_bool():
+        cleanup = _in_progress(Versioned.read(view), path)
+        facts |= {f"delete {name}": value for name, value in cleanup.items()}
+    if versioned.version == 2 and view.read_strict_bool():
+        facts["delete compacted"] = view.read_utf()
+    view.expect_end()
+    return facts
+
+
+def bucket(versioned: Versioned, path: str) -> Facts:
+    """Bucket with its in-progress file and, before version 3, its pending files."""
+    view = _expect(versioned, _BUCKET, 3, path)
+    facts: Facts = {"bucket": _bucket_id(Versioned.read(view).data), "path": view.read_utf()}
+    view.read_long()
+    if view.read_strict_bool():
+        in_progress = Versioned.read(view)
+        is_bare = versioned.version == 1
+        facts |= _recoverable(in_progress) if is_bare else _in_progress(in_progress, path)
+    if versioned.version < 3 and (pending := _skip_pending(view)):
+        facts["pending files"] = pending
+    view.expect_end()
+    return facts
+
+
+def _bucket_id(data: bytes) -> str:
+    """The text; hexadecimal bytes where the id is no text."""
+    if len(data) >= 4 and int.from_bytes(data[:4], "little") == len(data) - 4:
+        return data[4:].decode("utf-8", "backslashreplace")
+    return data.hex()
+
+
+def _skip_pending(view: DataInputView) -> int:
+    """Number of the pending files of all checkpoints: i32 version, i32 n: i64 id, i32 m: bytes."""
+    view.read_int()
+    count = 0
+    for _ in range(view.read_count(12)):
+        view.read_long()
+        for _ in range(view.read_count(4)):
+            view.read_bytes(view.read_count())
+            count += 1
+    return count
+
+
+def _pending(versioned: Versioned, path: str) -> Facts:
+    view = _expect(versioned, _PENDING, 2, path)
+    facts: Facts = {}
+    if versioned.version == 2:
+        if view.read_strict_bool():
+            facts["path"] = view.read_utf()
+        facts["size"] = view.read_long()
+    facts |= _recoverable(Versioned.read(view))
+    view.expect_end()
+    return facts
+
+
+def _in_progress(versioned: Versioned, path: str) -> Facts:
+    view = _expect(versioned, _IN_PROGRESS, 2, path)
+    facts: Facts = {}
+    if versioned.version == 2 and view.read_strict_bool():
+        facts["path"] = view.read_utf()
+    facts |= _recoverable(Versioned.read(view))
+    view.expect_end()
+    return facts
+
+
+def _expect(versioned: Versioned, magic: int, newest: int, path: str) -> DataInputView:
+    """The bytes behind the magic number, of a version from 1 to ``newest``."""
+    view = DataInputView(versioned.data, path)
+    if view.remaining < 4 or view.peek_int() != magic:
+        raise view.error(f"no magic number {magic & 0xFFFFFFFF:08X}")
+    if not 1 <= versioned.version <= newest:
+        raise view.error(f"version {versioned.version} of a file sink", UnsupportedVersionError)
+    view.read_int()
+    return view
+
+
+def _recoverable(versioned: Versioned) -> Facts:
+    """Target, temporary file and length, as far as the file system is known."""
+    data = versioned.data
+    if len(data) < _RECOVERABLE.size:
+        return {"recoverable": data.hex()}
+    magic, offset, target, temporary = _RECOVERABLE.unpack_from(data)
+    end = _RECOVERABLE.size + target
+    if magic not in _RECOVERABLES or min(target, temporary) < 0 or end + temporary != len(data):
+        return {"recoverable": data.hex()}
+    names = data[_RECOVERABLE.size : end], data[end:]
+    texts = [name.decode("utf-8", "backslashreplace") for name in names]
+    return {"target": texts[0], "temporary": texts[1], "length": offset}

@@ -1,0 +1,262 @@
+"""Splits of Kinesis, Pulsar and file sources, and the files that an enumerator still has.
+
+Kinesis, version 0 to 2:
+
+| bytes      | field     | meaning                                                                 |
+|------------|-----------|-------------------------------------------------------------------------|
+| utf utf    | shard     | name of the stream, id of the shard                                     |
+| utf        | type      | type of the shard iterator, such as ``AFTER_SEQUENCE_NUMBER``           |
+| bool       | is_marked | whether there is a marker                                               |
+| bool i64   | timestamp | marker in milliseconds, behind a bool that says whether it is there     |
+| bool utf   | number    | sequence number, likewise                                               |
+| i32 n: utf | parents   | from version 1 on: ids of shards                                        |
+| utf utf    | hashes    | from version 1 on: first and last hash key                              |
+| bool       | finished  | version 2                                                               |
+
+Pulsar, version 0 to 2:
+
+| bytes      | field     | meaning                                                                 |
+|------------|-----------|-------------------------------------------------------------------------|
+| utf i32    | partition | topic, partition; -1 for a topic without partitions                     |
+| i32 n: …   | ranges    | i32 start, i32 end; version 0 has one without a count                   |
+| i32        | mode      | version 1 only                                                          |
+| i32, …     | stop      | a serialized Java object, which is passed over                          |
+| bool, …    | consumed  | i32 size, id of the last message that was read                          |
+| bool, …    | open      | two i64: a transaction that is not committed                            |
+
+Connectors: ``KinesisShardSplitSerializer``, ``PulsarPartitionSplitSerializer``.
+
+A split of a file source, version 1:
+
+| bytes      | field     | meaning                                                        |
+|------------|-----------|----------------------------------------------------------------|
+| utf        | split     | id, a number                                                   |
+| bool, …    | path      | the parts of a URI                                             |
+| i64 i64    | range     | offset and length in the file                                  |
+| i64 i64    | file      | time of its change in milliseconds, size                       |
+| i32 n: utf | hosts     |                                                                |
+| bool, …    | position  | i64 offset, i64 records that were read behind it; none before  |
+
+State of its enumerator, version 1, little-endian: i32 ``DEADBEEF``, i32 version of splits, i32 n splits,
+i32 m paths, then i32 size and bytes of each split, and i32 size and UTF-8 of each path.
+
+Flink: ``FileSourceSplitSerializer``, ``PendingSplitsCheckpointSerializer``, ``Path``.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import RefusedError, UnsupportedVersionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+_NEWEST = 2
+_BARE = ("TRIM_HORIZON", "LATEST")
+_NUMBERED = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
+_TIMED = "AT_TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True)
+class KinesisSplit:
+    """A shard, and the position of its reader; ``rest`` has the bytes behind the position."""
+
+    version: int
+    stream: str
+    shard: str
+    iterator: str
+    marker: int | str | None
+    rest: bytes
+    is_finished: bool
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are no split of Kinesis."""
+        view = DataInputView(versioned.data, path)
+        version = _known(view, versioned)
+        stream, shard, iterator = view.read_utf(), view.read_utf(), view.read_utf()
+        if iterator not in (*_BARE, *_NUMBERED, _TIMED):
+            raise view.error(f"{iterator!r}, which is no type of a shard iterator")
+        marker: int | str | None = None
+        if view.read_strict_bool():
+            marker = view.read_long() if view.read_strict_bool() else None
+            if view.read_strict_bool():
+                marker = view.read_utf()
+        rest = versioned.data[view.position :]
+        if version:
+            for _ in range(view.read_count(2) + 2):
+                view.read_utf()
+        is_finished = version == _NEWEST and view.read_strict_bool()
+        view.expect_end()
+        return cls(version, stream, shard, iterator, marker, rest, is_finished)
+
+    def to_versioned(self) -> Versioned:
+        """The split, in the version that was read."""
+        view = DataOutputView()
+        for text in (self.stream, self.shard, self.iterator):
+            view.write_utf(text)
+        view.write_bool(self.marker is not None)
+        if self.marker is not None:
+            view.write_bool(isinstance(self.marker, int))
+            if isinstance(self.marker, int):
+                view.write_long(self.marker)
+            view.write_bool(isinstance(self.marker, str))
+            if isinstance(self.marker, str):
+                view.write_utf(self.marker)
+        view.write_bytes(self.rest)
+        return Versioned(self.version, view.to_bytes())
+
+    def position(self) -> dict[str, int | str]:
+        """Type of the iterator, with its timestamp or sequence number."""
+        position: dict[str, int | str] = {"type": self.iterator}
+        if self.marker is not None:
+            name = "timestamp" if isinstance(self.marker, int) else "sequence_number"
+            position[name] = self.marker
+        return position
+
+    def at(self, position: Mapping[str, int | str]) -> Self:
+        """Raises ``RefusedError`` unless the position has the marker that its type needs."""
+        iterator = position.get("type")
+        names = {_TIMED: ("timestamp", int)} | dict.fromkeys(_NUMBERED, ("sequence_number", str))
+        if iterator in _BARE and set(position) == {"type"}:
+            return replace(self, iterator=str(iterator), marker=None)
+        name, kind = names.get(str(iterator), ("", object))
+        if set(position) != {"type", name} or not isinstance(position[name], kind):
+            raise RefusedError(
+                f"{dict(position)}: expected a type of {', '.join(_BARE)}; {_TIMED} and a timestamp"
+                f" in milliseconds; {' or '.join(_NUMBERED)} and a text sequence_number"
+            )
+        return replace(self, iterator=str(iterator), marker=position[name])
+
+
+@dataclass(frozen=True, slots=True)
+class PulsarSplit:
+    """A partition, and the id of the last message that was read, in hexadecimal digits."""
+
+    topic: str
+    partition: int
+    consumed: str | None
+    has_open_transaction: bool
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are no split of Pulsar."""
+        view = DataInputView(versioned.data, path)
+        version = _known(view, versioned)
+        topic, partition = view.read_utf(), view.read_int()
+        if not topic or partition < -1:
+            raise view.error(f"partition {partition} of topic {topic!r}")
+        view.read_bytes(8 * (view.read_count(8) if version else 1))
+        if version == 1:
+            view.read_int()
+        view.read_bytes(view.read_count())
+        consumed = view.read_bytes(view.read_count()).hex() if view.read_strict_bool() else None
+        if has_open_transaction := view.read_strict_bool():
+            view.read_longs(2)
+        view.expect_end()
+        return cls(topic, partition, consumed, has_open_transaction)
+
+
+def _known(view: DataInputView, versioned: Versioned) -> int:
+    if not 0 <= versioned.version <= _NEWEST:
+        raise view.error(f"a split of version {versioned.version}", UnsupportedVersionError)
+    return versioned.version
+
+
+_VERSION = 1
+_HEADER = struct.Struct("<iiii")
+_MAGIC = 0xDEADBEEF - (1 << 32)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSplit:
+    """A range of a file, with the position of its reader.
+
+    Attributes:
+        offset: Where the range begins.
+        position: Offset, and number of records that were read behind it; None before the first.
+        head: All bytes in front of the position.
+    """
+
+    split: str
+    path: str
+    offset: int
+    length: int
+    position: tuple[int, int] | None
+    head: bytes
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are no split of a file source."""
+        view = DataInputView(versioned.data, path)
+        if versioned.version != _VERSION:
+            message = f"a file split of version {versioned.version}"
+            raise view.error(message, UnsupportedVersionError)
+        split, file = view.read_utf(), _path(view)
+        offset, length, _, _ = view.read_longs(4)
+        for _ in range(view.read_count(2)):
+            view.read_utf()
+        head = versioned.data[: view.position]
+        position = (view.read_long(), view.read_long()) if view.read_strict_bool() else None
+        view.expect_end()
+        return cls(split, file, offset, length, position, head)
+
+    def at(self, offset: int, records: int) -> Self:
+        """The split whose reader goes on elsewhere."""
+        return replace(self, position=(offset, records))
+
+    def to_versioned(self) -> Versioned:
+        """The split, of version 1."""
+        view = DataOutputView()
+        view.write_bytes(self.head)
+        view.write_bool(self.position is not None)
+        view.write_longs(self.position or ())
+        return Versioned(_VERSION, view.to_bytes())
+
+
+def _path(view: DataInputView) -> str:
+    """The text of a path: bool, then scheme, user, host, i32 port, path, query and fragment."""
+    if not view.read_strict_bool():
+        return ""
+    scheme, user, host = (_nullable(view) for _ in range(3))
+    port = view.read_int()
+    file, query, fragment = (_nullable(view) for _ in range(3))
+    place = f"{user + '@' if user else ''}{host or ''}{f':{port}' if port >= 0 else ''}"
+    start = f"{scheme}:{'//' + place if place else ''}" if scheme else ""
+    return f"{start}{file or ''}{'?' + query if query else ''}{'#' + fragment if fragment else ''}"
+
+
+def _nullable(view: DataInputView) -> str | None:
+    return view.read_string_value() if view.read_strict_bool() else None
+
+
+@dataclass(frozen=True, slots=True)
+class FileEnumerator:
+    """The splits that no reader has, and the files that a source that watches a directory won't read again."""
+
+    splits: tuple[FileSplit, ...]
+    processed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` for another enumerator."""
+        view = DataInputView(versioned.data, path)
+        magic, version, splits, paths = _HEADER.unpack(view.read_bytes(_HEADER.size))
+        if versioned.version != _VERSION or magic != _MAGIC:
+            raise view.error("no enumerator of a file source", UnsupportedVersionError)
+        if min(splits, paths) < 0:
+            raise view.error(f"{splits} splits and {paths} paths")
+        waiting = tuple(FileSplit.of(Versioned(version, _sized(view)), path) for _ in range(splits))
+        processed = tuple(_sized(view).decode("utf-8", "replace") for _ in range(paths))
+        view.expect_end()
+        return cls(waiting, processed)
+
+
+def _sized(view: DataInputView) -> bytes:
+    return view.read_bytes(int.from_bytes(view.read_bytes(4), "little", signed=True))
