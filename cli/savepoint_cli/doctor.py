@@ -10,7 +10,8 @@ import click
 
 from savepoint_cli import options
 from savepoint_formats.compatibility.operator_rules import BACKENDS
-from savepoint_formats.compatibility.rules import TARGETS, Verdict, release_text, worst
+from savepoint_formats.compatibility.rules import Verdict, worst
+from savepoint_formats.metadata.flink_versions import TARGETS, release_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

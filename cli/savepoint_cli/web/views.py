@@ -12,8 +12,8 @@ from savepoint_cli.web.table_rows import PAGE_ROWS, TableRows, Wanted
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_database.snapshot.sql_tables import SqlTables
-from savepoint_formats.compatibility.rules import TARGETS, release_text
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.metadata.flink_versions import TARGETS, release_text
 from savepoint_formats.printable import fields_of
 from savepoint_formats.quantities import ByteCount
 from savepoint_formats.tables.tables import KEY

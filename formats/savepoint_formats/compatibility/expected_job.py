@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from savepoint_formats.compatibility.facts import ROLES, StateFacts, uses_of
-from savepoint_formats.compatibility.rules import release, release_text
 from savepoint_formats.errors import DescriptionError, FormatError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.metadata.flink_versions import FlinkVersionRange
+from savepoint_formats.metadata.flink_versions import FlinkVersionRange, release, release_text
 from savepoint_formats.snapshots.nested import snapshot_bytes
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import SnapshotView, TypeSerializerSnapshot

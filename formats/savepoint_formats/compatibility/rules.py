@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from savepoint_formats.metadata import MetadataVersion
-from savepoint_formats.metadata.flink_versions import FLINK_2, newest_known
+from savepoint_formats.metadata.flink_versions import (
+    FLINK_2,
+    TARGETS,
+    newest_known,
+    release,
+    release_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.metadata.flink_versions import FlinkVersionRange, Release
-
-
-TARGETS: tuple[Release, ...] = ((1, 18), (1, 19), (1, 20), (2, 0), (2, 1), (2, 2), (2, 3))
-"""The releases that the rules know."""
-
-_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
-
-
-def release(text: str) -> Release:
-    """The release of a text such as ``2.2`` or ``2.2.1``; else ``ValueError``."""
-    match = _RELEASE.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a release of Flink, expected one such as 2.2")
-    return int(match[1]), int(match[2])
 
 
 def target_release(text: str) -> Release:
@@ -37,16 +28,6 @@ def target_release(text: str) -> Release:
         known = ", ".join(map(release_text, TARGETS))
         raise ValueError(f"there are no rules for Flink {text}; there are rules for {known}")
     return target
-
-
-def is_flink_2(number: Release) -> bool:
-    """Whether it is a release of Flink 2, which has another Kryo than Flink 1."""
-    return number >= FLINK_2
-
-
-def release_text(number: Release) -> str:
-    """The release as a text."""
-    return ".".join(map(str, number))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The version of the file gives a range of releases; each type of handle in it nar
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,11 @@ Release = tuple[int, int]
 OLDEST: Release = (1, 3)
 NEWEST: Release = (2, 4)
 FLINK_2: Release = (2, 0)
+
+TARGETS: tuple[Release, ...] = ((1, 18), (1, 19), (1, 20), (2, 0), (2, 1), (2, 2), (2, 3))
+"""The releases for which rules of compatibility and tests are there."""
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
 
 _BY_METADATA_VERSION: dict[int, tuple[Release, Release]] = {
     2: ((1, 3), (1, 10)),
@@ -73,6 +79,24 @@ class FlinkVersionRange:
         for low, high in _evidence(metadata):
             oldest, newest = max(oldest, low), min(newest, high)
         return cls(oldest, newest) if oldest <= newest else by_version
+
+
+def release(text: str) -> Release:
+    """The release of a text such as ``2.2`` or ``2.2.1``; else ``ValueError``."""
+    match = _RELEASE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a release of Flink, expected one such as 2.2")
+    return int(match[1]), int(match[2])
+
+
+def is_flink_2(number: Release) -> bool:
+    """Whether it is a release of Flink 2, which has another Kryo than Flink 1."""
+    return number >= FLINK_2
+
+
+def release_text(number: Release) -> str:
+    """The release as a text."""
+    return ".".join(map(str, number))
 
 
 def newest_known(release: Release) -> int:

@@ -18,15 +18,11 @@ from savepoint_formats.compatibility.facts import SnapshotFacts, operator_facts
 from savepoint_formats.compatibility.job_findings import JobFindings, job_findings
 from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
 from savepoint_formats.compatibility.rules import (
-    TARGETS,
     Crossing,
     Finding,
     Verdict,
     all_findings,
     from_1_to_2,
-    is_flink_2,
-    release,
-    release_text,
     target_release,
     worst,
 )
@@ -35,6 +31,7 @@ from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
 from savepoint_formats.compatibility.unreadable_objects import with_unreadable_objects
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
+from savepoint_formats.metadata.flink_versions import TARGETS, is_flink_2, release, release_text
 from savepoint_formats.printable import html_table, without_secrets
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.rules import is_flink_2, release
+from savepoint_formats.metadata.flink_versions import is_flink_2, release
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.shown import WrittenKryo, named_row
 from savepoint_formats.snapshots.sql.constructed_sql import row_data

@@ -11,16 +11,14 @@ from support.serializer_snapshots import RUNTIME, composite, optional_map, pojo
 
 from savepoint_formats.compatibility.facts import SerializerUse, uses_of
 from savepoint_formats.compatibility.rules import (
-    TARGETS,
     Crossing,
     Verdict,
     all_findings,
-    release,
     target_release,
     worst,
 )
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
-from savepoint_formats.metadata.flink_versions import FlinkVersionRange
+from savepoint_formats.metadata.flink_versions import TARGETS, FlinkVersionRange, release
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_serializer
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
