@@ -19,6 +19,7 @@ from savepoint_database.checks.garbage import (
     Garbage,
     GarbageFile,
 )
+from savepoint_database.checks.rule_lines import RuleLine
 from savepoint_database.checks.savepoint_diff import (
     Difference,
     SavepointDiff,
@@ -512,6 +513,7 @@ __all__ = [
     "RetainedSnapshot",
     "RetainedSnapshots",
     "RocksDbError",
+    "RuleLine",
     "RunningStream",
     "Savepoint",
     "SavepointDescription",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_cli.checks import fault_row
-from savepoint_cli.doctor import rule_lines, state_rows
 from savepoint_cli.terminal.value_lines import bounded, key_lines, record_cells
 from savepoint_cli.web.table_rows import PAGE_ROWS, TableRows, Wanted
 from savepoint_database.audit.key_state import key_texts
@@ -146,8 +145,8 @@ def doctor(served: Served, given: QueryParams) -> Values:
         "releases": releases,
         "target": target,
         "answer": compatibility,
-        "rules": rule_lines(compatibility),
-        "states": _records(served, "States", state_rows(compatibility)),
+        "rules": compatibility.rule_lines(),
+        "states": _records(served, "States", compatibility.state_rows()),
     }
 
 

@@ -10,10 +10,11 @@ comes from its savepoint or schema.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from savepoint_database.checks.compatibility_report import ReportCase, junit_text, markdown_text
 from savepoint_database.checks.expected_state import expected_job, job_operator
+from savepoint_database.checks.rule_lines import operator_rows, rule_lines, state_rows
 from savepoint_formats.compatibility.facts import SnapshotFacts, operator_facts
 from savepoint_formats.compatibility.job_findings import JobFindings, job_findings
 from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_database.checks.expected_state import ExpectedJob
+    from savepoint_database.checks.rule_lines import RuleLine
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.compatibility.expected_job import JobSchema
@@ -189,6 +191,18 @@ class Compatibility:
     def states(self) -> tuple[StateCompatibility, ...]:
         """Verdicts on the states of all operators."""
         return tuple(state for operator in self.operators for state in operator.states)
+
+    def rule_lines(self) -> list[RuleLine]:
+        """A line per rule with findings, the worst first."""
+        return rule_lines(self)
+
+    def operator_rows(self) -> list[dict[str, Any]]:
+        """A row per operator that has states or findings, the worst first."""
+        return operator_rows(self)
+
+    def state_rows(self) -> list[dict[str, Any]]:
+        """A row per state, and one for findings of an operator as a whole; the worst operators first."""
+        return state_rows(self)
 
     def placed(self) -> Iterator[tuple[str, Finding]]:
         """All findings with the names of their states or operators; empty for the snapshot's own."""
