@@ -7,13 +7,11 @@ from savepoint_spark.changing.canonical import is_of_forst, needs_conversion
 
 if TYPE_CHECKING:
     from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.migration import collections_to_describe
     from savepoint_spark.changing.named_classes import classes_to_describe
 
 __all__ = [
     "ChangedOperator",
     "classes_to_describe",
-    "collections_to_describe",
     "is_of_forst",
     "needs_conversion",
 ]

@@ -27,7 +27,7 @@ from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where
 from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instances
 from savepoint_spark.changing.mask_census import mask_census
-from savepoint_spark.changing.migration import Migration, migration_of
+from savepoint_spark.changing.migration import Migration
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
 from savepoint_spark.changing.present_names import present_columns
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
-    from savepoint_formats.snapshots.from_scala import ScalaTarget
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
@@ -219,15 +218,6 @@ class ChangedOperator(OperatorChanges):
         rows = [table.data(with_encoded_keys=True) for table in tables if table.has_keys]
         keys = keys_where(rows, where, self.operator.name)
         return replace(self, deleted=keys if self.deleted is None else self.deleted.union(keys))
-
-    def with_migration(self, scala: ScalaTarget | None = None) -> Self:
-        """See ``SavepointWriter.migrate``."""
-        if self.has_new_values or self.is_local or self.masks is not None:
-            raise MigrationError(
-                f"operator {self.operator.name} has local state, or gets other values or fields:"
-                " write that first, and migrate what it has written"
-            )
-        return replace(self, migration=migration_of(self.operator, self.removed, scala))
 
     def with_query(self, old: NodeRows, new: NodeRows) -> Self:
         """See ``SavepointWriter.sql_migrate``; the operator itself if its state stays as it is."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
-from savepoint_database.types.class_library import ClassToDescribe
-from savepoint_formats.errors import MigrationError
-from savepoint_formats.metadata.flink_versions import is_of_flink_2
-from savepoint_formats.snapshots.from_scala import ScalaTarget
-from savepoint_spark import changing
-from savepoint_spark.writing.stored_types import expect_key_types
 from state_processor.savepoint.privacy_changes import PrivacyChanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from savepoint_database.types.class_library import ClassToDescribe
+    from savepoint_formats.snapshots.from_scala import ScalaTarget
     from state_processor.savepoint.writer import SavepointWriter
 
 FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
@@ -52,30 +47,9 @@ class MigrationChanges(PrivacyChanges):
             >>> [(unknown.class_name, unknown.values) for unknown in savepoint.classes_to_describe()]
             [('shop.Parcel', {'crates/crate': 30})]
         """
-        changes = (planned.change for planned in self.writer().operators)
-        sources = [change.operator for change in changes if change is not None]
-        places: dict[str, dict[str, int]] = {}
-        superclasses: dict[str, str] = {}
-        collections: dict[str, dict[str, None]] = {}
-        is_of_flink_1 = not is_of_flink_2(self.writer().metadata_version)
-        for operator in sources:
-            around = changing.collections_to_describe(operator) if is_of_flink_1 else {}
-            for name, fields in around.items():
-                collections.setdefault(name, {}).update(fields)
-            described = changing.classes_to_describe(operator, on_progress)
-            for (subclass, state), count in described.items():
-                name, place = subclass.class_name, f"{operator.name}/{state}"
-                places.setdefault(name, {})[place] = places.get(name, {}).get(place, 0) + count
-                superclasses[name] = superclasses.get(name) or subclass.superclass
-        return tuple(
-            ClassToDescribe(
-                name,
-                places.get(name, {}),
-                superclasses.get(name, ""),
-                tuple(collections.get(name, ())),
-            )
-            for name in sorted({*places, *collections})
-        )
+        from savepoint_extensions.upgrade.migrated_writer import classes_to_describe  # noqa: PLC0415  # loads no extension before it is used
+
+        return classes_to_describe(self.writer(), on_progress)
 
     def migrate(
         self,
@@ -120,34 +94,6 @@ class MigrationChanges(PrivacyChanges):
             >>> old = Savepoint.load(spark, "s3://jobs/flink-1.20", kryo_classes=[order])
             >>> old.migrate("2.2").write("s3://jobs/flink-2.2")
         """
-        if target not in get_args(FlinkRelease):
-            releases = ", ".join(get_args(FlinkRelease))
-            raise ValueError(f"no release {target!r} to migrate to, only {releases}")
-        if scala is not None and scala not in get_args(ScalaTarget):
-            targets = ", ".join(get_args(ScalaTarget))
-            raise ValueError(f"no API {scala!r} for state of Scala, only {targets}")
-        writer = self.writer()
-        if is_of_flink_2(writer.metadata_version):
-            raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
-        expect_key_types(
-            planned.source
-            for planned in writer.operators
-            if planned.source is not None
-            and not planned.is_made_anew
-            and planned.source.has_keyed_state
-        )
-        migrated, problems = [], []
-        for planned in writer.operators:
-            try:
-                migrated.append(planned.migrated(scala))
-            except MigrationError as error:
-                where = ", ".join(error.places)
-                problems += [
-                    f"{where}: {problem}" if where else problem for problem in error.problems
-                ]
-        if problems:
-            raise MigrationError(*problems)
-        writer = replace(writer, operators=tuple(migrated), is_of_flink_2=True)
-        for old, new in (rename_classes or {}).items():
-            writer = writer.rename_class(old, new)
-        return writer
+        from savepoint_extensions.upgrade.migrated_writer import migrated  # noqa: PLC0415  # loads no extension before it is used
+
+        return migrated(self.writer(), target, rename_classes or {}, scala)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.snapshots.from_scala import ScalaTarget
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.writing.write_context import StateTransformation
 
@@ -123,13 +122,6 @@ class PlannedOperator:
         if self.source is None or self.change is None or not changing.needs_conversion(self.source):
             return self
         return self.changed(lambda operator: replace(operator, is_canonical=True))
-
-    def migrated(self, scala: ScalaTarget | None = None) -> Self:
-        """See ``SavepointWriter.migrate``."""
-        if self.source is None or self.change is None:
-            return self
-        change = self.change.with_migration(scala)
-        return self if change.migration is None else replace(self, transformation=change)
 
     def with_hash_codes(self) -> Self:
         """The operator with inferred hash codes of its keys, if its key groups change.
