@@ -51,8 +51,9 @@ def _imports(path: Path) -> Iterator[str]:
             case ast.ImportFrom(str(module), names):
                 yield module
                 yield from (f"{module}.{alias.name}" for alias in names)
-            case ast.Constant(str(text)) if text in product_modules():
-                yield text  # a process starts this module by its name
+            case ast.Constant(str(text)) if text.partition(":")[0] in product_modules():
+                # A process starts this module by its name, or a table names what is in it.
+                yield text.partition(":")[0]
 
 
 def files_of(module: str) -> frozenset[Path]:
