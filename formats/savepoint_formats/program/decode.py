@@ -129,7 +129,7 @@ class GraphMemory:
         self._tables = TableMemory(classes.tables)
         self._memory = np.empty(GRAPH_SIZE, np.uint8)
         self._powers = powers_of_ten()
-        self._memory[POWERS : POWERS + 8].view(np.int64)[0] = self._powers.ctypes.data
+        self._memory[POWERS : POWERS + 8].view(np.int64)[0] = self._powers.buffer_info()[0]
         self.job = Graphs(self._tables.address, self._memory.ctypes.data)
 
 

@@ -5,8 +5,6 @@ A number of 128 bits is two of 64 here, the higher one with the sign.
 
 from __future__ import annotations
 
-import numpy as np
-
 from savepoint_formats.program.kernel.code.machine_code import part
 from savepoint_formats.program.kernel.code.memory import (
     load_byte,
@@ -17,6 +15,7 @@ from savepoint_formats.program.kernel.code.memory import (
     store_big_long,
     store_byte,
     store_long,
+    wrapped,
 )
 from savepoint_formats.program.kernel.columns import values
 from savepoint_formats.program.kernel.status import REFUSED
@@ -24,10 +23,10 @@ from savepoint_formats.program.kernel.status import REFUSED
 _MIN_LONG = -(1 << 63)
 _DECIMAL_SIZE = 16
 MAX_LONG_DIGITS = 18
-_LONG_BOUNDS = np.array([10**digits for digits in range(19)], np.int64)
+_LONG_BOUNDS = tuple(10**digits for digits in range(19))
 # Halves of each bound. From low ones 2**63 is subtracted, so that signed comparison orders them.
-_HIGH_BOUNDS = np.array([10**digits >> 64 for digits in range(39)], np.int64)
-_LOW_BOUNDS = np.array([10**digits % (1 << 64) + _MIN_LONG for digits in range(39)], np.int64)
+_HIGH_BOUNDS = tuple(10**digits >> 64 for digits in range(39))
+_LOW_BOUNDS = tuple(10**digits % (1 << 64) + _MIN_LONG for digits in range(39))
 
 
 @part
@@ -61,7 +60,7 @@ def store_long_decimal(column: int, row: int, position: int, size: int, precisio
 def has_digits(high: int, low: int, precision: int) -> bool:
     """Whether a number has at most ``precision`` digits."""
     if high < 0:
-        high, low = ~high + (1 if low == 0 else 0), -low
+        high, low = ~high + (1 if low == 0 else 0), wrapped(-low)
     bound = _HIGH_BOUNDS[precision]
     return bool(0 <= high < bound or (high == bound and (low ^ _MIN_LONG) < _LOW_BOUNDS[precision]))
 

@@ -6,7 +6,7 @@ table has each power of ten, 10^-k, as two longs of 63 bits.
 
 from __future__ import annotations
 
-import numpy as np
+from array import array
 
 from savepoint_formats.program.kernel.code.machine_code import part
 from savepoint_formats.program.kernel.code.memory import (
@@ -27,7 +27,7 @@ _LEAST_DIGITS = 100
 """The smallest doubles have fewer digits than the algorithm needs."""
 
 
-def powers_of_ten() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def powers_of_ten() -> array[int]:
     """The table: each 10^-k, cut to 126 bits and rounded up."""
     longs = []
     for k in range(_LEAST_K, _MOST_K + 1):
@@ -36,7 +36,7 @@ def powers_of_ten() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         power = (above << max(shift, 0)) // (below << max(-shift, 0))
         power = (power >> power.bit_length() - 126) + 1
         longs += [power >> 63, power & _MAX_LONG]
-    return np.array(longs, np.int64)
+    return array("q", longs)
 
 
 @part
