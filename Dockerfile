@@ -12,15 +12,13 @@ RUN pip install --no-cache-dir --require-hashes --requirement /tmp/light.txt \
     && useradd --create-home --uid 10001 savepoint
 USER savepoint
 WORKDIR /home/savepoint
-# Machine code that the first large table compiles.
-ENV SAVEPOINT_CACHE_DIR=/home/savepoint/.cache/savepoint
 ENTRYPOINT ["savepoint"]
 CMD ["--help"]
 
 FROM light AS spark
 USER root
-COPY .ci/requirements/build.txt .ci/requirements/spark.txt /tmp/
-RUN pip install --no-cache-dir --require-hashes --requirement /tmp/build.txt \
+COPY .ci/requirements/sources.txt .ci/requirements/spark.txt /tmp/
+RUN pip install --no-cache-dir --require-hashes --requirement /tmp/sources.txt \
     && pip install --no-cache-dir --require-hashes --no-build-isolation --use-pep517 --requirement /tmp/spark.txt \
     && rm /tmp/*
 USER savepoint

@@ -1,14 +1,32 @@
-"""What a build adds: links that work elsewhere, and manual pages if there are any."""
+"""What a build adds: machine code, links that work elsewhere, and manual pages if there are any."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+_PROGRAM = "savepoint_formats.program.kernel.code.build"
+_BUILT = "formats/savepoint_formats/program/kernel/built"
+_LLVM, _ZIG = "llvmlite>=0.44,<1", "ziglang>=0.13,<1"
+_PLATFORMS = {
+    # One library for glibc and musl: it needs nothing but memcpy.
+    "linux-x86_64": "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
+    "linux-aarch64": "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
+    "macos-x86_64": "macosx_11_0_x86_64",
+    "macos-arm64": "macosx_11_0_arm64",
+    "windows-x86_64": "win_amd64",
+}
+"""Target -> the platforms of its wheel."""
 
 RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 
@@ -34,10 +52,59 @@ class Links(MetadataHookInterface):
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
-class Share(BuildHookInterface):
-    """Takes what ``docs/generate_man.py build/share`` wrote into the wheel."""
+class Additions(BuildHookInterface):
+    """Adds machine code of the kernels to a wheel, and manual pages if there are any.
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002  # hatch's
-        """Adds the folder, where there is one."""
+    ``SAVEPOINT_TARGET`` names the machine that a release is for. Without it, the wheel is for this
+    machine, whose own linker is used if it has one.
+    """
+
+    def dependencies(self) -> list[str]:
+        """What builds the machine code; a linker only if this machine has none."""
+        has_linker = shutil.which("ld" if sys.platform == "linux" else "cc")
+        needs_zig = _target() or not has_linker
+        return [_LLVM, _ZIG] if needs_zig else [_LLVM]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Builds the library; an editable install has it in the tree."""
+        built = Path(self.root, _BUILT)
+        if version == "editable":
+            self._build(built)
+            return
+        self._work = tempfile.TemporaryDirectory()
+        library = self._build(Path(self._work.name))
+        if library is not None:
+            within = Path(*Path(_BUILT).parts[1:], library.name)
+            build_data["force_include"][str(library)] = str(within)
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{_PLATFORMS.get(_target(), _this_platform())}"
+        # What docs/generate_man.py build/share wrote.
         if Path(self.root, "build", "share").is_dir():
             build_data["shared_data"]["build/share"] = "share"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002  # hatch's
+        """Removes the library, which the wheel has now."""
+        if version != "editable":
+            self._work.cleanup()
+
+    def _build(self, folder: Path) -> Path | None:
+        """The library; None if nothing can be built for this machine."""
+        formats = os.path.join(self.root, "formats")
+        paths = filter(None, [formats, os.environ.get("PYTHONPATH")])
+        options = ["--target", _target(), "--by-zig"] if _target() else ["--if-known"]
+        run = subprocess.run(
+            [sys.executable, "-P", "-m", _PROGRAM, str(folder), *options],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return Path(run.stdout.strip()) if run.stdout.strip() else None
+
+
+def _target() -> str:
+    return os.environ.get("SAVEPOINT_TARGET", "")
+
+
+def _this_platform() -> str:
+    return re.sub(r"[-.]", "_", sysconfig.get_platform())

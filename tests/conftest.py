@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,8 @@ from hypothesis import HealthCheck, settings
 from support.s3_server import S3Server
 from support.tests_of import files_of
 
-from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
+from savepoint_formats.program.kernel.code.library import library
+from savepoint_formats.program.kernel.code.machine_code import Kernel
 from state_processor import local_session
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--of", metavar="MODULE", help="only test files that import this module")
 
 
+def pytest_configure() -> None:
+    """Builds the library of kernels if they have changed, which takes longer than a test may."""
+    assert library() is not None
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Passes over what lies in folders that are not asked for: its imports take seconds."""
     module = config.getoption("of")
@@ -108,16 +113,12 @@ def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
     return [*others[:half], *by_rank[: len(items) - len(others)], *others[half:]]
 
 
-# What runs at all runs as machine code, which is what the rows of real tables meet.
-ALLOWANCE.left = -math.inf
-
-
 @pytest.fixture(scope="module", params=["machine code", "interpreted"])
 def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs the tests of a module twice: the kernel as machine code, and as plain Python."""
-    ALLOWANCE.left = -math.inf if request.param == "machine code" else math.inf
+    Kernel.is_python_wanted = request.param == "interpreted"
     yield
-    ALLOWANCE.left = -math.inf
+    Kernel.is_python_wanted = False
 
 
 @pytest.fixture

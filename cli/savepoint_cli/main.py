@@ -24,11 +24,9 @@ from savepoint_cli import (
     serve,
     transfer,
 )
-from savepoint_cli.terminal.progress import compiling
 from savepoint_formats.errors import JobError, SavepointError, SavepointWarning, UsageError
 from savepoint_formats.extras import missing
 from savepoint_formats.printable import printable, without_secrets
-from savepoint_formats.program.kernel.code.machine_code import watch_compilation
 from savepoint_spark.session.java_process import JAVA_DIED, end_java, java_has_died
 
 if TYPE_CHECKING:
@@ -57,7 +55,6 @@ class SavepointGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs a command; an unexpected error shows its traceback."""
-        watch_compilation(compiling)
         with warnings.catch_warnings():
             warnings.simplefilter("always", SavepointWarning)
             warnings.showwarning = _show(warnings.showwarning)

@@ -33,7 +33,7 @@
 
     SavepointWarning
     └── UnreadTableWarning, UnreadStateWarning, UnknownUidWarning, NewestSnapshotWarning,
-        HiddenCommitWarning, LostStateWarning
+        HiddenCommitWarning, LostStateWarning, NoMachineCodeWarning
 
 A call that is wrong for every savepoint raises ``ValueError`` or ``TypeError``.
 """
@@ -123,6 +123,10 @@ class HiddenCommitWarning(SavepointWarning):
 
 class LostStateWarning(SavepointWarning):
     """An operator of a savepoint is made anew, and loses states that nobody gives."""
+
+
+class NoMachineCodeWarning(SavepointWarning):
+    """Rows are read and written by plain Python because no library of kernels fits this machine."""
 
 
 class NewestSnapshotWarning(SavepointWarning):

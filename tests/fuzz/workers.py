@@ -15,7 +15,7 @@ from fuzz.loop import Failure, Loop, Report, warm_up
 from fuzz.promises import peak_memory, watched
 from fuzz.samples import Inputs
 from fuzz.targets import TARGETS
-from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
+from savepoint_formats.program.kernel.code.machine_code import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -143,7 +143,7 @@ def answers(receiver: Connection, process: int) -> Iterator[Any]:
 
 def _work(work: Work, path: Path, sender: Connection) -> None:
     """Reads the inputs, and sends a report every few seconds."""
-    ALLOWANCE.left = float("inf") if work.is_interpreted else float("-inf")
+    Kernel.is_python_wanted = work.is_interpreted
     last, left = LastInput(path), work.inputs
     with guarded_buffers() if work.is_guarded else nullcontext():
         reader = TARGETS[work.reader](Inputs.all())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -17,7 +16,6 @@ from textual.widgets import Footer, Header, Input, Static
 from savepoint_cli.browse.details import Details, Heavy, RecordsTable
 from savepoint_cli.browse.places import PlacesTree, TablePlace
 from savepoint_cli.terminal.cells import shortened
-from savepoint_cli.terminal.progress import compiling
 from savepoint_cli.terminal.value_lines import (
     Line,
     bounded,
@@ -32,7 +30,6 @@ from savepoint_database.snapshot.description import OperatorDescription
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.stores import started
 from savepoint_formats.printable import printable
-from savepoint_formats.program.kernel.code.machine_code import watch_compilation
 from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:
@@ -106,7 +103,6 @@ class SavepointBrowser(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        watch_compilation(partial(compiling, tell=self._say_compiling))
         self._tree.focus()
         self._go(self._describe)
 
@@ -280,11 +276,6 @@ class SavepointBrowser(App[None]):
         except SavepointError as error:
             self._tell(str(error), is_wrong=True)
             return None
-
-    def _say_compiling(self, text: str) -> None:
-        # The browser may have ended by now.
-        with suppress(RuntimeError):
-            self.call_from_thread(self._tell, text)
 
     def _tell(self, text: str, *, is_wrong: bool = False) -> None:
         self._status.update(Text(printable(text), style="bold red" if is_wrong else "dim"))

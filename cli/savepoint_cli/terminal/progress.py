@@ -18,7 +18,6 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
     TransferSpeedColumn,
 )
 
@@ -74,27 +73,6 @@ def _bar(
     with _shown(shown):
         task = shown.add_task(escape(without_secrets(title)), total=total)
         yield lambda done: shown.advance(task, done)
-
-
-def compiling(
-    function: str, tell: Callable[[str], None] | None = None
-) -> AbstractContextManager[None]:
-    """Shows that machine code is being compiled if that takes longer than people wait.
-
-    ``tell`` gets it as a text in another thread; by default a bar shows it.
-    """
-    title = f"Compiling machine code once per machine ({function})"
-
-    def show(is_over: Event) -> None:
-        if is_over.wait(_PATIENCE_SECONDS):
-            return
-        if tell is not None:
-            tell(f"{title} ...")
-            return
-        with _bar(title, None, TimeElapsedColumn()):
-            is_over.wait()
-
-    return _meanwhile(show)
 
 
 @contextmanager

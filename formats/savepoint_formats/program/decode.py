@@ -1,8 +1,8 @@
 """Decodes records to Arrow: by the kernel, and by the general path where the kernel refuses.
 
 The kernel refuses records that are damaged or merely rare. The general path decides which. So
-values are the same on both paths, and an error is worded in one place. A few records all take the
-general path, which is faster than compiling the kernel.
+values are the same on both paths, and an error is worded in one place. Without machine code, all
+records take the general path, which is faster than the kernel as Python.
 """
 
 from __future__ import annotations
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 
 _MOST_DISTRUSTED = 16
 """Described objects of a record that are tried without their descriptions."""
-
-_RECORD_WORK = 32
-"""The work of a record beside its bytes, expressed in bytes."""
 
 _LARGEST = (1 << 31) - 1
 """The most bytes of a record; neither Arrow nor Flink can count more."""
@@ -164,7 +161,7 @@ class _Decoding:
         """Decodes all records, which have ``size`` bytes at most."""
         has_no_end = self.ranges is None and self.program.needs_end
         kernel = walk if self._graphs is None else walk_kryo
-        if has_no_end or kernel.is_spared(size + _RECORD_WORK * self.count):
+        if has_no_end or kernel.is_interpreted:
             while self.record < self.count:
                 self._read_refused()
         arrays: list[pa.Array] = [] if self.count else [pa.array([], self.program.type)]

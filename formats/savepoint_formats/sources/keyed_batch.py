@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _LEAST_PLACES = 1 << 10
-_MANY_KEYS = 1 << 14
 
 
 class KeyRows:
@@ -74,8 +73,6 @@ class KeyRows:
         if starts.shape != ends.shape:
             raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
         rows = np.empty(len(starts), np.int32)
-        # Many keys are much work in any case, so that their bytes need not be counted.
-        key_bytes = max(0, int((ends - starts).sum())) if len(starts) < _MANY_KEYS else 0
         status, done = FULL, 0
         while status != DONE:
             job = KeyRowsJob(
@@ -86,7 +83,6 @@ class KeyRows:
                 ends=ends.ctypes.data,
                 first=done,
                 total=len(starts),
-                key_bytes=key_bytes,
                 rows=rows.ctypes.data,
                 row_starts=self._starts.ctypes.data,
                 row_ends=self._ends.ctypes.data,

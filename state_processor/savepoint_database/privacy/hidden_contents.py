@@ -51,15 +51,11 @@ def table_versions(file: StateFile) -> Iterator[tuple[int, bytes]]:
     for first, last in _slices(index):
         blocks = Blocks.of(sst.read_blocks(index, first, last))
         place = blocks.data.ctypes.data, blocks.borders.ctypes.data, last - first
-        status, number, size = version_kernel.list_versions(
-            version_kernel.DataBlocks(*place, 0, len(blocks.data))
-        )
+        status, number, size = version_kernel.list_versions(version_kernel.DataBlocks(*place, 0))
         if status != OK:
             raise blocks.stored.error(number, "a damaged block")
         target = np.empty(size, np.uint8)
-        version_kernel.list_versions(
-            version_kernel.DataBlocks(*place, target.ctypes.data, len(blocks.data))
-        )
+        version_kernel.list_versions(version_kernel.DataBlocks(*place, target.ctypes.data))
         yield number, target.tobytes()
 
 

@@ -1,8 +1,7 @@
 """The process from which Spark's Python daemons are forked, with all imports that workers need.
 
 It imports Spark's workers, Arrow and the modules for tasks, and waits for requests of ``daemon``.
-It runs nothing else, and ends with the process that started it. Cached machine code is loaded when
-``start`` says that Java has started, because earlier the two would slow each other down.
+It runs nothing else, and ends with the process that started it.
 
 ::
 
@@ -86,19 +85,12 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
     with listener:
         while end not in [descriptor for descriptor, _ in poller.poll()]:
             sender, _ = listener.accept()
-            if not sender.recv(1, socket.MSG_PEEK):
-                _load_machine_code()
-            elif os.fork() == 0:
+            if os.fork() == 0:
                 os.close(end)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 return sender
             sender.close()
     return None
-
-
-def _load_machine_code() -> None:
-    importlib.import_module("savepoint_formats.program.kernel.code.machine_code").load_kernels()
-    keep_what_is_imported()
 
 
 def _become_a_daemon(sender: socket.socket) -> None:

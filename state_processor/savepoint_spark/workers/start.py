@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,12 +39,6 @@ class _Running:
     """The program that replaces Python for Spark, once the fork server runs."""
 
     python = ""
-
-    @classmethod
-    def tell_java_has_started(cls) -> None:
-        """Lets the fork server load machine code: a connection without a request."""
-        with suppress(OSError), socket.socket(socket.AF_UNIX) as server:
-            server.connect(str(Path(cls.python).with_name(_SOCKET)))
 
 
 @contextmanager
@@ -78,8 +72,6 @@ def forked_workers(master: str) -> Iterator[None]:
         os.environ["PYSPARK_PYTHON"] = _Running.python or usual
     try:
         yield
-        if _Running.python:
-            _Running.tell_java_has_started()
     finally:
         # Other processes of this one start as usual.
         os.environ["PYSPARK_PYTHON"] = usual

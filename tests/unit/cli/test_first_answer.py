@@ -29,7 +29,7 @@ def shown_by_python_alone(sample: Path, table: str) -> str:
     ).stdout
 
 
-def test_the_rows_of_a_sample_need_neither_spark_nor_machine_code(samples: Path) -> None:
+def test_the_rows_of_a_sample_need_neither_spark_nor_llvm(samples: Path) -> None:
     sample = samples / "currency-2.2.1-hashmap-canonical"
     assert shown_by_python_alone(sample, "summarize.keyed_state").startswith("key\t")
 
@@ -45,26 +45,6 @@ def test_the_rows_of_a_sample_need_neither_spark_nor_machine_code(samples: Path)
 )
 def test_the_rows_of_other_samples_need_neither(samples: Path, sample: str, table: str) -> None:
     assert shown_by_python_alone(samples / sample, table).startswith("key\t")
-
-
-@pytest.mark.usefixtures("slow")
-@pytest.mark.parametrize("command", ["show", "stats", "verify", "diff"])
-@pytest.mark.parametrize("sample", ["states-2.2.1-hashmap-native", "states-2.2.1-rocksdb-native"])
-def test_nothing_is_compiled_for_a_small_savepoint(
-    samples: Path, tmp_path: Path, sample: str, command: str
-) -> None:
-    """Nor on a machine where nobody has compiled anything before."""
-    path = str(samples / sample)
-    given = {"show": ["stateful.keyed_state"], "diff": [path]}.get(command, [])
-    program = (
-        "from savepoint_cli.main import main;"
-        f"main({[command, path, *given]!r}, standalone_mode=False)"
-    )
-    environment = os.environ | {"SAVEPOINT_CACHE_DIR": str(tmp_path)}
-    subprocess.run(
-        [sys.executable, "-c", program], env=environment, check=True, capture_output=True
-    )
-    assert [path.name for path in tmp_path.rglob("*.nbc")] == []
 
 
 def on_terminal(program: str, **environment: str) -> bytes:
@@ -86,12 +66,7 @@ def on_terminal(program: str, **environment: str) -> bytes:
 @pytest.mark.parametrize(
     ("what", "seconds", "said"),
     [
-        (
-            "compiling('walk')",
-            0.0,
-            b"machine code once per machine (walk)",
-        ),
-        ("compiling('walk')", 60.0, b""),
+        ("reading('s3://a')", 60.0, b""),
         ("reading('s3://a\\x1b')", 0.0, b"Reading s3://a\\x1b ..."),
         # Where a person types, for instance.
         ("reading('s3://a'): progress.hush(); time.sleep(0.5)\nif True", 0.3, b""),
@@ -107,47 +82,22 @@ def test_a_terminal_is_told_of_what_takes_long(what: str, seconds: float, said: 
     assert said or shown == b""
 
 
-def test_a_compilation_and_another_bar_share_the_terminal() -> None:
+def test_two_bars_share_the_terminal() -> None:
     shown = on_terminal(
-        "import time; from savepoint_cli.terminal import progress;"
-        "progress._PATIENCE_SECONDS = 0.0;\n"
+        "import time; from savepoint_cli.terminal import progress\n"
         "with progress.steps('Writing out', 7) as step:\n"
         "    step()\n"
-        "    with progress.compiling('walk'): time.sleep(1)\n"
+        "    with progress.steps('Copying in', 3): time.sleep(1)\n"
         "    step(); time.sleep(0.5)\n"
-        "print('done')"
     )
     assert b"1/7" in shown
-    assert shown.index(b"per machine (walk)") < shown.index(b"2/7")
-
-
-@pytest.mark.usefixtures("slow")
-def test_a_terminal_is_told_of_a_compilation_once(samples: Path, tmp_path: Path) -> None:
-    sample = str(samples / "states-2.2.1-hashmap-canonical")
-    shown = on_terminal(
-        "from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0\n"
-        "from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE\n"
-        "ALLOWANCE.left = float('-inf')\n"
-        "from savepoint_cli.main import main\n"
-        f"main(['show', {sample!r}, 'stateful.keyed_state', '-n', '1'], standalone_mode=False)",
-        SAVEPOINT_CACHE_DIR=str(tmp_path),
-    )
-    assert b"machine code once per machine (walk)" in shown
-    sooner = on_terminal(
-        "from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0\n"
-        "from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE\n"
-        "ALLOWANCE.left = float('-inf')\n"
-        "from savepoint_cli.main import main\n"
-        f"main(['show', {sample!r}, 'stateful.keyed_state', '-n', '1'], standalone_mode=False)",
-        SAVEPOINT_CACHE_DIR=str(tmp_path),
-    )
-    assert b"Compiling" not in sooner, "kept code is loaded"
+    assert shown.index(b"0/3") < shown.index(b"2/7")
 
 
 def test_a_pipe_is_not(capfd: pytest.CaptureFixture[str]) -> None:
     program = (
         "import time; from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0;\n"
-        "with progress.compiling('walk'): time.sleep(0.5)"
+        "with progress.reading('s3://a'): time.sleep(0.5)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert capfd.readouterr().err == ""

@@ -1,6 +1,7 @@
 """The kernel: everything about columns that is compiled.
 
-``translation`` tells LLVM what it means, ``compiler`` makes machine code of that. ``walk`` runs a program
+The build makes a library of it: ``translation`` tells LLVM what it means, ``compiler`` makes machine
+code of that. ``walk`` runs a program
 over records, ``walk_kryo`` over objects of Kryo; ``write_records`` and ``write_graphs`` go the other way.
 ``find_frames`` finds the records of a key-group section, ``assign_rows`` their rows; ``find_chunks``
 and ``copy_chunks`` divide large work.

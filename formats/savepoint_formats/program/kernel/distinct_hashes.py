@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_native_long,
@@ -20,9 +20,6 @@ _FIRST, _SECOND = 0x87C37B91114253D5 - (1 << 64), 0x4CF5AD432745937F
 _THIRD, _FOURTH = 0xFF51AFD7ED558CCD - (1 << 64), 0xC4CEB9FE1A85EC53 - (1 << 64)
 
 
-_VALUE_WORK = 32  # bytes whose work equals that of a value
-
-
 class DistinctHashesJob(NamedTuple):
     """Values to hash; all but the number are addresses."""
 
@@ -32,12 +29,7 @@ class DistinctHashesJob(NamedTuple):
     hashes: int  # two i64 per value, to fill
 
 
-def _work(job: DistinctHashesJob) -> int:
-    size = load_native_long(job.offsets + 8 * job.total) - load_native_long(job.offsets)
-    return _VALUE_WORK * job.total + size
-
-
-@light_entry(_work)
+@entry
 def hash_distinctly(job: DistinctHashesJob) -> tuple[int, int]:
     """Hashes all values; returns the status and their number."""
     for index in range(job.total):

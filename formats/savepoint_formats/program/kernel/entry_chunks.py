@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import entry, light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_native_int,
@@ -14,9 +14,6 @@ from savepoint_formats.program.kernel.code.memory import (
 )
 from savepoint_formats.program.kernel.key_lookup import hash_of
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
-
-_RANGE_WORK = 32
-"""Bytes whose work equals that of a range."""
 
 
 class RangesJob(NamedTuple):
@@ -32,7 +29,7 @@ class RangesJob(NamedTuple):
     offsets: int  # i64 per range: where its copy ends in the target
 
 
-@light_entry(lambda job: _RANGE_WORK * job.total)
+@entry
 def copy_ranges(job: RangesJob) -> tuple[int, int]:
     """Copies ranges; returns the status and its range, REFUSED if that lies outside of the bytes."""
     position = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_native_int,
@@ -21,7 +21,6 @@ from savepoint_formats.program.kernel.code.memory import (
 from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 _WORD = 0xFFFFFFFF
-_ITEM_WORK = 16  # bytes whose work equals that of an item
 _NOT_ASCII = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes
 
 _31_2, _31_3, _31_4 = 31**2, 31**3, 31**4
@@ -40,11 +39,7 @@ class HashJob(NamedTuple):
     hashes: int  # i32 per item, to fill
 
 
-def _work(job: HashJob) -> int:
-    return job.size + _ITEM_WORK * job.total
-
-
-@light_entry(_work)
+@entry
 def hash_texts(job: HashJob) -> tuple[int, int]:
     """The 31-chain of the UTF-16 units of texts in UTF-8.
 
@@ -115,7 +110,7 @@ def _chain_character(position: int, end: int, state: int) -> tuple[int, int]:
     return position + size, (state * 31 + high) * 31 + low
 
 
-@light_entry(_work)
+@entry
 def hash_bytes(job: HashJob) -> tuple[int, int]:
     """MurmurHash3 of 32 bits over the bytes of items, as binary rows have it.
 
@@ -154,7 +149,7 @@ def finished(state: int) -> int:
     return state ^ state >> 16
 
 
-@light_entry(_work)
+@entry
 def hash_lists(job: HashJob) -> tuple[int, int]:
     """The 31-chain of the hash codes of elements.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_long,
@@ -32,9 +32,6 @@ _MIN_LONG = -(1 << 63)
 _ROW = (1 << 32) - 1
 _IS_LAST = 1 << 7
 
-_ENTRY_WORK = 32
-"""Bytes whose work equals that of an entry."""
-
 
 class KeyRowsJob(NamedTuple):
     """Entries that need rows; all but the numbers are addresses."""
@@ -46,7 +43,6 @@ class KeyRowsJob(NamedTuple):
     ends: int
     first: int  # the first entry to do
     total: int  # the end of the entries
-    key_bytes: int  # bytes of all their keys
     rows: int  # i32 per entry, to fill
     row_starts: int  # i64 per row: its key, to append to
     row_ends: int
@@ -58,11 +54,7 @@ class KeyRowsJob(NamedTuple):
     are_sorted: int  # 1 if each row so far is above the row before
 
 
-def _work(job: KeyRowsJob) -> int:
-    return _ENTRY_WORK * (job.total - job.first) + job.key_bytes
-
-
-@light_entry(_work)
+@entry
 def assign_rows(
     job: KeyRowsJob,
 ) -> tuple[int, int, int, int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_int,
@@ -63,7 +63,7 @@ class FramesJob(NamedTuple):
     value_ends: int
 
 
-@light_entry(lambda job: job.end - job.position)
+@entry
 def find_frames(  # noqa: PLR0912 - a branch per way to end
     job: FramesJob,
 ) -> tuple[int, int, int, int, int, int, int]:

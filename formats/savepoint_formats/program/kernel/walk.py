@@ -8,8 +8,6 @@ returns the next position, or a negative status that ends the walk.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     load_byte,
@@ -48,10 +46,7 @@ from savepoint_formats.program.kernel.row_slots import (
 )
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.text_columns import varint
-from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
-
-if TYPE_CHECKING:
-    from savepoint_formats.program.kernel.walk_job import Graphs, Walk
+from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE, Graphs, Walk
 
 _ROW_KINDS = 4
 

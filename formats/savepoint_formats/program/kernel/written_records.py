@@ -16,8 +16,6 @@ Registers are those of ``walk``, with two differences:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     clear,
@@ -41,7 +39,7 @@ from savepoint_formats.program.kernel.row_slots import (
     write_slot,
 )
 from savepoint_formats.program.kernel.status import DONE, REFUSED
-from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
+from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE, Graphs, RecordsJob
 from savepoint_formats.program.kernel.written_texts import write_rest, write_varint
 from savepoint_formats.program.kernel.written_values import (
     alternative,
@@ -49,9 +47,6 @@ from savepoint_formats.program.kernel.written_values import (
     write_numbered_enum,
     write_value,
 )
-
-if TYPE_CHECKING:
-    from savepoint_formats.program.kernel.walk_job import Graphs, RecordsJob
 
 _MAX_INT = (1 << 31) - 1
 _DELIMITER = 0x2C

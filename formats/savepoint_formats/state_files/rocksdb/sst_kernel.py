@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
@@ -48,9 +48,6 @@ SLACK = 40
 _HASH_INDEX = 1 << 31
 _CONTINUATIONS = 0x808080
 """Bits of three bytes that are set if a number has more bytes."""
-
-ENTRY_WORK = 64
-"""Number of bytes that are as much work as an entry."""
 
 
 @part
@@ -100,7 +97,7 @@ class ContentSizes(NamedTuple):
     total: int  # number of blocks
 
 
-@light_entry(lambda job: ENTRY_WORK * job.total)
+@entry
 def read_content_sizes(job: ContentSizes) -> int:
     """Reads the size in front of each compressed block, and moves the block's start behind it.
 
@@ -149,7 +146,7 @@ class IndexBlock(NamedTuple):
     sizes: int  # i64 per entry
 
 
-@light_entry(lambda block: block.size)
+@entry
 def read_index(block: IndexBlock) -> tuple[int, int, int]:
     """Reads an index block: a key that no key of a data block exceeds, and the block's place.
 

@@ -83,7 +83,6 @@ def living_entries(
             middles=middles.ctypes.data,
             room=count,
             oldest=wrapped(oldest << 8),
-            work=size,
         )
         status, number, end = merge_tables(merge)
         if status == OK:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
@@ -74,7 +74,6 @@ class Merge(NamedTuple):
     | middles            | i64 per entry: end of its key and start of its value            |
     | oldest             | the least trailer, unsigned, of an entry that was not deleted   |
     |                    | together with a range of keys                                   |
-    | work               | number of bytes to work on                                      |
     """
 
     cursors: int
@@ -87,7 +86,6 @@ class Merge(NamedTuple):
     middles: int
     room: int
     oldest: int
-    work: int
 
 
 @part
@@ -112,7 +110,7 @@ def begin(merge: Merge) -> tuple[int, int]:
     return OK, active
 
 
-@light_entry(lambda merge: merge.work)
+@entry
 def merge_tables(merge: Merge) -> tuple[int, int, int]:  # noqa: PLR0912 - a branch per kind of entry
     """Writes the living entries of tables in the order of their keys.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import copy, load_native_long
 from savepoint_formats.state_files.rocksdb.sst_kernel import (
     DAMAGED,
@@ -21,10 +21,9 @@ class DataBlocks(NamedTuple):
     borders: int  # i64 per block, and one more: where it begins in the data
     blocks: int  # number of blocks
     target: int  # where keys and values go; 0 to measure them
-    work: int  # bytes of the blocks
 
 
-@light_entry(lambda job: job.work)
+@entry
 def list_versions(job: DataBlocks) -> tuple[int, int, int]:
     """Writes key, trailer and value of each entry: old versions and deletions, too.
 

@@ -147,7 +147,7 @@ def test_a_worker_ends_without_a_word_when_java_has_enough(python: str, tmp_path
     assert errors.read_bytes() == b""
 
 
-@pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "SAVEPOINT_CACHE_DIR", "OMP_NUM_THREADS"])
+@pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "SAVEPOINT_MASK_SECRET", "OMP_NUM_THREADS"])
 def test_a_daemon_that_would_begin_otherwise_is_sparks_own(python: str, variable: str) -> None:
     with daemon_of(python, **{variable: "7"}) as (process, daemon):
         assert daemon == process.pid

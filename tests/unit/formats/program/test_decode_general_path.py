@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 import sys
 from dataclasses import replace
@@ -29,7 +28,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
+from savepoint_formats.program.kernel.code.machine_code import Kernel
 from savepoint_formats.values.arrow_types import arrow_type
 
 OPAQUE = layouts.Opaque("a.B", "nobody knows")
@@ -61,7 +60,7 @@ def test_a_record_that_is_larger_than_a_column_holds_is_told(
 ) -> None:
     # 3 GB, which ``docs/trust.md`` has tried, would take the tests too long.
     monkeypatch.setattr(sys.modules[decode_sequence.__module__], "_LARGEST", 14)
-    monkeypatch.setattr(ALLOWANCE, "left", math.inf)
+    monkeypatch.setattr(Kernel, "is_python_wanted", True)
     layout = Struct(("a",), (Framed(OPAQUE),))
     data = np.frombuffer(struct.pack(">i10si11s", 10, b"", 11, b""), np.uint8)
     with pytest.raises(FormatError, match="f at byte 14: record 1 has 15 bytes, expected less"):

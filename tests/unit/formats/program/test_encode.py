@@ -49,6 +49,9 @@ ANY_RECORDS = decoding.records() | decoding.entry_records()
 END = 253_402_300_800 * 10**9 - 1
 
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
+
 def precise(*counts: int) -> list[Any]:
     return [times.to_precise(count, is_utc=True) for count in counts]
 

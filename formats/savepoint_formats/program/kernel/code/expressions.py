@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from llvmlite import ir
 
+from savepoint_formats.program.kernel.code.library import results_of
 from savepoint_formats.program.kernel.code.machine_code import PARTS
 from savepoint_formats.program.kernel.code.memory import LOADS, STORES, copy, wrapped
 
@@ -54,13 +55,6 @@ class Job:
 
     fields: tuple[str, ...]
     values: tuple[Any, ...]
-
-
-def results_of(function: Function) -> list[str] | None:
-    """The types of a function's results; None unless it returns a tuple."""
-    text: str = function.__annotations__["return"]
-    names = text.removeprefix("tuple[").removesuffix("]")
-    return names.split(", ") if names != text else None
 
 
 def flattened(values: Sequence[Any]) -> list[Any]:

@@ -1,25 +1,17 @@
-"""Runs functions of the kernel as Python until machine code is worth it.
+"""Functions of the kernel that Python calls: machine code of the library, or plain Python.
 
-LLVM takes a tenth of a second to load, and the walk a second to compile. A few rows of a small
-savepoint need neither: the same functions run as plain Python, over the same memory. ``ALLOWANCE``
-bounds that work of a process. Machine code does the rest, and any single larger job. If machine code
-must be compiled first, the bound is higher: ``UNCOMPILED_WORK``.
+Where no library can be loaded, the same functions run as Python over the same memory.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import cached_property
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, cast
 
-import numpy as np
+from savepoint_formats.program.kernel.code.library import Code, library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from savepoint_formats.program.kernel.code.compiler import MachineCode
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,104 +23,42 @@ PARTS: list[Callable[..., Any]] = []
 KERNELS: list[Kernel[..., Any]] = []
 """The functions that Python calls, of all modules that are imported."""
 
-SMALL_WORK = 1 << 18
-"""Bytes that a process works on without machine code."""
-
-UNCOMPILED_WORK = 1 << 21
-"""More such bytes while there is no machine code yet: about two seconds of work."""
-
-_LOCK = Lock()
-
-
-class Allowance:
-    """Work that a process may still do without machine code: ``left`` bytes, maybe negative."""
-
-    def __init__(self, left: float) -> None:
-        self.left = left
-
-    def takes(self, size: int, more: int = 0) -> bool:
-        """Whether ``size`` bytes are below what is left plus ``more``; if so, uses them up."""
-        if not self.has(size, more):
-            return False
-        self.left -= size
-        return True
-
-    def has(self, size: int, more: int = 0) -> bool:
-        """Whether ``size`` bytes are below what is left plus ``more``."""
-        return size < self.left + more
-
-
-ALLOWANCE = Allowance(SMALL_WORK)
-"""The allowance of this process."""
-
-
-class _Watch:
-    """The context around each compilation."""
-
-    around: Callable[[str], AbstractContextManager[Any]] = nullcontext
-
-
-def watch_compilation(around: Callable[[str], AbstractContextManager[Any]]) -> None:
-    """Enters the context that ``around`` gives for a function's name whenever it is compiled."""
-    _Watch.around = staticmethod(around)
-
 
 class Kernel(Generic[P, R]):
-    """A function that Python calls, interpreted or compiled.
+    """A function that Python calls."""
 
-    ``size`` computes the bytes of work from the arguments. Without it, the function is always
-    compiled.
-    """
+    is_python_wanted: ClassVar[bool] = False
+    """Whether all functions run as Python, although there is a library; tests want that."""
 
-    def __init__(self, function: Callable[P, R], size: Callable[..., int] | None = None) -> None:
+    def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
-        self._size = size
-        self._is_loaded = self._is_sought = False
         self.__doc__ = function.__doc__
         KERNELS.append(self)
 
-    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+    def __call__(self, *arguments: P.args, **_named: P.kwargs) -> R:
         """Calls the function."""
-        if self._size is not None and self.is_spared(self._size(*arguments, **named)):
-            # Sums of hashes wrap around, as in machine code.
-            with np.errstate(over="ignore"):
-                return self.function(*arguments, **named)
-        if not self.machine.is_ready:
-            with _LOCK:
-                if not self.machine.load():
-                    with _Watch.around(self.function.__name__):
-                        self.machine.compile(arguments)
-        return cast("R", self.machine(*arguments))
+        if self.is_interpreted:
+            python: Callable[..., R] = self.function
+            return python(*map(_of_python, arguments))
+        return cast("R", self._code(*arguments))  # type: ignore[misc]
 
-    def is_spared(self, size: int) -> bool:
-        """Whether to work on ``size`` bytes without machine code; they count as done."""
-        if self._is_loaded:
-            return False
-        if ALLOWANCE.takes(size):
-            return True
-        if not ALLOWANCE.has(size, UNCOMPILED_WORK):
-            return False
-        if not self._is_sought:
-            self.load()
-        return not self.machine.is_ready and ALLOWANCE.takes(size, UNCOMPILED_WORK)
-
-    def load(self) -> None:
-        """Loads the machine code that other processes have stored; compiles nothing."""
-        with _LOCK:
-            self._is_loaded, self._is_sought = self.machine.load(), True
+    @property
+    def is_interpreted(self) -> bool:
+        """Whether the function runs as Python."""
+        return Kernel.is_python_wanted or self._code is None
 
     @cached_property
-    def machine(self) -> MachineCode:
-        """The machine code of the function."""
-        from savepoint_formats.program.kernel.code.compiler import MachineCode  # noqa: PLC0415  # slow
-
-        return MachineCode(self.function, self.function.__qualname__)
+    def _code(self) -> Code | None:
+        loaded = library()
+        return None if loaded is None else Code(self.function, loaded[self.function.__name__])
 
 
-def load_kernels() -> None:
-    """Loads stored machine code of all imported functions, for the forks of this process."""
-    for kernel in KERNELS:
-        kernel.load()
+def _of_python(argument: Any) -> Any:
+    """A job with Python's integers, which do not overflow as NumPy's do."""
+    if not isinstance(argument, tuple):
+        return argument
+    job: Callable[..., Any] = type(argument)
+    return job(*map(int, argument))
 
 
 def part(function: FunctionT) -> FunctionT:
@@ -138,10 +68,5 @@ def part(function: FunctionT) -> FunctionT:
 
 
 def entry(function: Callable[P, R]) -> Kernel[P, R]:
-    """Marks a function that Python calls; its machine code is stored for other processes."""
+    """Marks a function that Python calls."""
     return Kernel(function)
-
-
-def light_entry(size: Callable[..., int]) -> Callable[[Callable[P, R]], Kernel[P, R]]:
-    """Marks a function that Python calls, and interprets while ``size`` of its arguments is small."""
-    return lambda function: Kernel(function, size)

@@ -1,39 +1,39 @@
 """Keeps machine code and sources in step.
 
-Each function is stored under a name with the revision of all compiled sources, because functions are
-compiled into each other: machine code of another revision is never loaded.
+The library's name has the revision of all compiled sources, because functions are compiled into each
+other: machine code of another revision is never loaded.
 """
 
 from __future__ import annotations
 
 import zlib
 from importlib.resources import files
-from pathlib import Path
 
 # A cluster may have the package as an archive, which has no paths.
 _PACKAGE = files("savepoint_formats")
-PACKAGE_FOLDER = _PACKAGE if isinstance(_PACKAGE, Path) else None
-"""Where the package lies; None in an archive."""
+
+LIBRARIES = _PACKAGE / "program" / "kernel" / "built"
+"""The folder of libraries; a path, unless the package is in an archive."""
 
 _ROOMS = {
-    _PACKAGE / "program" / "kernel": ".py",
-    _PACKAGE / "program" / "kernel" / "code": ".py",
-    _PACKAGE / "program" / "kernel" / "kryo": ".py",
-    _PACKAGE / "state_files" / "rocksdb": "_kernel.py",
+    "program/kernel": ".py",
+    "program/kernel/code": ".py",
+    "program/kernel/kryo": ".py",
+    "state_files/rocksdb": "_kernel.py",
 }
 
-SOURCES = tuple(
-    source
+SOURCES = {
+    f"{room}/{source.name}": source
     for room, ending in _ROOMS.items()
-    for source in sorted(room.iterdir(), key=lambda source: source.name)
+    for source in sorted(_PACKAGE.joinpath(room).iterdir(), key=lambda source: source.name)
     if source.name.endswith(ending)
-)
-"""The files that are compiled."""
+}
+"""The files that are compiled, by their paths in the package."""
 
 
 def _revision() -> int:
     checksum = 0
-    for source in SOURCES:
+    for source in SOURCES.values():
         checksum = zlib.crc32(source.read_bytes(), checksum)
     return checksum
 

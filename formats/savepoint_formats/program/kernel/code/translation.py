@@ -25,8 +25,8 @@ from savepoint_formats.program.kernel.code.expressions import (
     Job,
     flattened,
     long,
-    results_of,
 )
+from savepoint_formats.program.kernel.code.library import results_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

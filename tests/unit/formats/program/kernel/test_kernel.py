@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from savepoint_formats import layout as layouts
 from savepoint_formats import program as room
@@ -61,96 +57,26 @@ def test_it_stops_before_a_record_that_it_does_not_take() -> None:
     assert walked(layouts.Marker(7), b"\7\7\x08", count=3, rows=3, size=3) == (REFUSED, 2, 2, 2)
 
 
-def test_three_modules_import_llvm() -> None:
+def imported(path: Path) -> set[str]:
+    """The modules that a module names in its imports, wherever they stand."""
+    text = path.read_text(encoding="utf-8")
+    return set(re.findall(r"^\s*(?:from|import) ([\w.]+)", text, re.MULTILINE))
+
+
+def test_three_modules_import_llvm_and_only_the_build_imports_these() -> None:
     package = ROOM.parent
-    importing = {
-        path.relative_to(package).as_posix()
+    modules = {
+        path.relative_to(package.parent).with_suffix("").as_posix().replace("/", "."): imported(
+            path
+        )
         for path in package.rglob("*.py")
-        if re.search(r"^\s*(from|import) llvmlite", path.read_text(encoding="utf-8"), re.M)
     }
-    assert importing == {
-        f"program/kernel/code/{name}.py" for name in ("compiler", "expressions", "translation")
+    code = "savepoint_formats.program.kernel.code."
+    translators = {
+        name
+        for name, names in modules.items()
+        if any(each.startswith("llvmlite") for each in names)
     }
-
-
-@pytest.mark.usefixtures("slow")
-def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
-    script = (
-        "import numpy as np\n"
-        "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
-        "from savepoint_formats.program.kernel import find_frames\n"
-        "from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE\n"
-        "ALLOWANCE.left = float('-inf')\n"
-        "FramesTable(Chunk(np.frombuffer(bytes(6), np.uint8)), 1).add(FramesStart(6), 6)\n"
-        "print(find_frames.machine.was_compiled)\n"
-    )
-    environment = os.environ | {
-        "SAVEPOINT_CACHE_DIR": str(tmp_path),
-        "PYTHONPATH": str(ROOM.parents[1]),
-    }
-    compiled = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-        for _ in range(2)
-    ]
-    assert compiled == ["True", "False"]
-
-
-def test_little_work_needs_no_machine_code_and_much_of_it_does() -> None:
-    script = (
-        "import sys\n"
-        "import numpy as np\n"
-        "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
-        "from savepoint_formats.program.kernel.code.machine_code import SMALL_WORK\n"
-        "for size in (16, SMALL_WORK):\n"
-        "    section = bytes(2) + b'\\0\\0\\0\\1' + b'\\x80' + size.to_bytes(4, 'big')\n"
-        "    section += bytes(size) + b'\\xff\\xff'\n"
-        "    chunk = Chunk(np.frombuffer(section, np.uint8))\n"
-        "    found = FramesTable(chunk, 1).add(FramesStart(0), len(chunk))\n"
-        "    print(len(found), found.is_end, 'llvmlite' in sys.modules)\n"
-    )
-    environment = os.environ | {"PYTHONPATH": str(ROOM.parents[1])}
-    printed = subprocess.run(
-        [sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True
-    ).stdout
-    assert printed.splitlines() == ["1 True False", "1 True True"]
-
-
-@pytest.mark.usefixtures("slow")
-def test_more_work_needs_none_where_it_would_have_to_be_compiled(tmp_path: Path) -> None:
-    script = (
-        "import sys\n"
-        "import numpy as np\n"
-        "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
-        "from savepoint_formats.program.kernel import find_frames\n"
-        "from savepoint_formats.program.kernel.code.machine_code import SMALL_WORK, UNCOMPILED_WORK\n"
-        "for size in (SMALL_WORK, UNCOMPILED_WORK):\n"
-        "    section = bytes(2) + b'\\0\\0\\0\\1' + b'\\x80' + size.to_bytes(4, 'big')\n"
-        "    section += bytes(size) + b'\\xff\\xff'\n"
-        "    chunk = Chunk(np.frombuffer(section, np.uint8))\n"
-        "    found = FramesTable(chunk, 1).add(FramesStart(0), len(chunk))\n"
-        "    print(len(found), find_frames.machine.is_ready)\n"
-    )
-    environment = os.environ | {
-        "SAVEPOINT_CACHE_DIR": str(tmp_path),
-        "PYTHONPATH": str(ROOM.parents[1]),
-    }
-    printed = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.splitlines()
-        for _ in range(2)
-    ]
-    assert printed == [["1 False", "1 True"], ["1 True", "1 True"]]
+    assert translators == {code + name for name in ("compiler", "expressions", "translation")}
+    users = {name for name, names in modules.items() if names & translators}
+    assert users == {code + name for name in ("build", "compiler", "translation")}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.compiled import compiled
 
-from savepoint_formats.program.kernel.code.compiler import MachineCode
 from savepoint_formats.program.kernel.code.machine_code import part
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def numbers(first: int, second: int) -> tuple[int, bool]:
     "function", [quotients, bits, signs, chains, choices, guarded, tables, numbers]
 )
 def test_machine_code_is_python(function: Callable[[int, int], Any]) -> None:
-    code = MachineCode(function, function.__name__)
-    code.compile([0, 0])
+    code = compiled(function, [0, 0])
 
     @given(LONGS, LONGS | st.integers(-9, 9))
     def compare(first: int, second: int) -> None:
@@ -86,8 +85,7 @@ def test_machine_code_is_python(function: Callable[[int, int], Any]) -> None:
 
 
 def test_a_flag_is_a_bool() -> None:
-    code = MachineCode(numbers, numbers.__name__)
-    code.compile([0, 0])
+    code = compiled(numbers, [0, 0])
     assert repr(code(1, 2)) == "(1, True)"
 
 
@@ -103,4 +101,4 @@ def text(first: int, second: int) -> int:
 @pytest.mark.parametrize(("function", "told"), [(power, r"first \*\* second"), (text, "text")])
 def test_what_is_no_python_of_the_kernel_is_refused(function: Any, told: str) -> None:
     with pytest.raises(NotImplementedError, match=told):
-        MachineCode(function, function.__name__).compile([0, 0])
+        compiled(function, [0, 0])

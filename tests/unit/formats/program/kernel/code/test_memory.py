@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from support.compiled import compiled
 
-from savepoint_formats.program.kernel.code.compiler import MachineCode
 from savepoint_formats.program.kernel.code.memory import LOADS, STORES, Access, copy, wrapped
+
+if TYPE_CHECKING:
+    from savepoint_formats.program.kernel.code.library import Code
 
 LOADED = [*(access.function for access in (*LOADS, *STORES)), copy, wrapped]
 NUMBERS = [0, 1, -1, 0x7F, 0x80, 0x0102030405060708, -0x0102030405060708, (1 << 63) - 1, -(1 << 63)]
@@ -40,15 +43,13 @@ def call_three(first: int, second: int, third: int) -> None:
 
 
 @cache
-def machine(called: Any) -> MachineCode:
+def machine(called: Any) -> Code:
     """Calls a function of memory out of machine code."""
     count = len(inspect.signature(called).parameters)
     caller = (call_one, call_two, call_three)[count - 1]
     own = FunctionType(caller.__code__, {**globals(), "function": called})
     own.__annotations__, own.__module__ = caller.__annotations__, __name__
-    code = MachineCode(own, f"call_{LOADED.index(called)}")
-    code.compile([0] * count)
-    return code
+    return compiled(own, [0] * count)
 
 
 @pytest.mark.parametrize("load", LOADS, ids=name)

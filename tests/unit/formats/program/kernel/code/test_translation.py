@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.compiled import compiled
 
-from savepoint_formats.program.kernel.code.compiler import MachineCode
 from savepoint_formats.program.kernel.code.machine_code import part
 
 
@@ -74,8 +74,7 @@ def nothing(count: int, limit: int) -> None:
 
 @pytest.mark.parametrize("function", [loops, late, optional, nothing])
 def test_machine_code_is_python(function: Any) -> None:
-    code = MachineCode(function, function.__name__)
-    code.compile([0, 0])
+    code = compiled(function, [0, 0])
 
     @given(st.integers(-3, 40), st.integers(-100, 100))
     def compare(count: int, limit: int) -> None:
@@ -93,4 +92,4 @@ def attempts(count: int, limit: int) -> int:
 
 def test_what_is_no_statement_of_the_kernel_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="try"):
-        MachineCode(attempts, "attempts").compile([0, 0])
+        compiled(attempts, [0, 0])
