@@ -173,7 +173,9 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
     },
     "Judge it": {
         checks.verify: "Check that it is whole",
-        _of_extension("savepoint_cli.doctor:doctor"): "Tell whether a release of Flink restores it",
+        _of_extension(
+            "savepoint_extensions.upgrade.doctor_commands:doctor"
+        ): "Tell whether a release of Flink restores it",
         audit.stats: "Show sizes: states, keys, skew, timers",
         checks.diff: "Compare it with another one",
         checks.sql_diff: "Tell which state survives a change of its SQL query",

@@ -10,16 +10,10 @@ from savepoint_database.audit.key_state import (
 from savepoint_database.audit.statistics import (
     SavepointStatistics,
 )
-from savepoint_database.checks.compatibility import (
-    Compatibility,
-    OperatorCompatibility,
-    StateCompatibility,
-)
 from savepoint_database.checks.garbage import (
     Garbage,
     GarbageFile,
 )
-from savepoint_database.checks.rule_lines import RuleLine
 from savepoint_database.checks.savepoint_diff import (
     Difference,
     SavepointDiff,
@@ -127,16 +121,22 @@ from savepoint_extensions.mixed_mode.running_stream import (
 from savepoint_extensions.mixed_mode.stream_function import (
     OperatorSettings,
 )
-from savepoint_formats.checks.faults import (
-    Fault,
-)
-from savepoint_formats.compatibility.expected_job import (
+from savepoint_extensions.upgrade.compatibility.expected_job import (
     JobOperator,
     JobSchema,
 )
-from savepoint_formats.compatibility.rules import (
+from savepoint_extensions.upgrade.compatibility.rules import (
     Finding,
     Verdict,
+)
+from savepoint_extensions.upgrade.compatibility_answer import (
+    Compatibility,
+    OperatorCompatibility,
+    StateCompatibility,
+)
+from savepoint_extensions.upgrade.rule_lines import RuleLine
+from savepoint_formats.checks.faults import (
+    Fault,
 )
 from savepoint_formats.errors import (
     AmbiguousJobError,

@@ -8,8 +8,11 @@ import pyarrow as pa
 import pytest
 from support.kryo_classes import written_objects
 
+from savepoint_extensions.upgrade.compatibility.unreadable_objects import (
+    UnreadableObjects,
+    is_readable,
+)
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.compatibility.unreadable_objects import UnreadableObjects, is_readable
 from savepoint_formats.layout import Kryo, KryoRegistration
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.graph import read_kryo

@@ -29,7 +29,6 @@ from fuzz.seed_texts import (
     TYPES,
 )
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
-from savepoint_database.checks.expected_state import job_schema
 from savepoint_database.checks.sql_changes import given_matches
 from savepoint_database.privacy.found_values import FoundValues
 from savepoint_database.privacy.mask_rules import SECRET_VARIABLE, MaskRules
@@ -41,8 +40,9 @@ from savepoint_database.sql.sql_database import SqlDatabase
 from savepoint_database.sql.sql_text import Dialect, expect_spark_query, named_tables, rewritten
 from savepoint_database.types.class_library import ClassLibrary, described_classes
 from savepoint_database.types.type_names import parse_type
+from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
+from savepoint_extensions.upgrade.expected_state import job_schema
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.compatibility.expected_job import JobSchema
 from savepoint_formats.errors import RefusedError, UnreadStateWarning
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import is_pojo

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, may_hold_name, renamed
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.program.survey import unknown_classes
+from savepoint_formats.scan.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.tables.catalog import operator_infos
 from savepoint_formats.values.named_values import may_name_classes

@@ -14,7 +14,6 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from savepoint_database.types.named_fields import arranged
 from savepoint_database.types.spark_values import bounds
-from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import (
     Layout,
@@ -22,6 +21,7 @@ from savepoint_formats.layout import (
     as_records,
     nodes_of,
 )
+from savepoint_formats.scan.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_KEY, MAP_VALUE
 from savepoint_formats.tables.tables import KEY
 from savepoint_formats.tables.visible import stored_key

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from savepoint_database.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from savepoint_database.checks.compatibility import Compatibility
-    from savepoint_database.checks.expected_state import ExpectedJob
-    from savepoint_formats.compatibility.expected_job import JobSchema
+    from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
+    from savepoint_extensions.upgrade.compatibility_answer import Compatibility
+    from savepoint_extensions.upgrade.expected_state import ExpectedJob
 
 
 class UpgradeVerbs(Snapshot):
@@ -58,7 +58,7 @@ class UpgradeVerbs(Snapshot):
             >>> found = Savepoint.open("s3://jobs/orders/savepoint-1a2b").compatibility("2.2")
             >>> [(state.state, state.verdict) for state in found.states()]
         """
-        from savepoint_database.checks.compatibility import Compatibility  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.upgrade.compatibility_answer import Compatibility  # noqa: PLC0415  # loads no extension before it is used
 
         return Compatibility.of(
             self, target, written_by=written_by, backend=backend, job=job, all_values=all_values
@@ -73,6 +73,6 @@ class UpgradeVerbs(Snapshot):
         Example:
             >>> json.dumps(Savepoint.open("savepoint-of-a-test").job_schema().as_json())
         """
-        from savepoint_database.checks.expected_state import job_schema  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.upgrade.expected_state import job_schema  # noqa: PLC0415  # loads no extension before it is used
 
         return job_schema(self)

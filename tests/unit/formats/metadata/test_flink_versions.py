@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from savepoint_formats.compatibility.rules import Crossing, is_too_new
+from savepoint_extensions.upgrade.compatibility.rules import Crossing, is_too_new
 from savepoint_formats.metadata import CheckpointMetadata, FlinkVersionRange, MetadataVersion
 from savepoint_formats.metadata.flink_versions import TARGETS
 

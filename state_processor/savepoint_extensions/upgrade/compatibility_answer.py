@@ -12,13 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.checks.compatibility_report import ReportCase, junit_text, markdown_text
-from savepoint_database.checks.expected_state import expected_job, job_operator
-from savepoint_database.checks.rule_lines import operator_rows, rule_lines, state_rows
-from savepoint_formats.compatibility.facts import SnapshotFacts, operator_facts
-from savepoint_formats.compatibility.job_findings import JobFindings, job_findings
-from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
-from savepoint_formats.compatibility.rules import (
+from savepoint_extensions.upgrade.compatibility.facts import SnapshotFacts, operator_facts
+from savepoint_extensions.upgrade.compatibility.job_findings import JobFindings, job_findings
+from savepoint_extensions.upgrade.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
+from savepoint_extensions.upgrade.compatibility.rules import (
     Crossing,
     Finding,
     Verdict,
@@ -27,23 +24,26 @@ from savepoint_formats.compatibility.rules import (
     target_release,
     worst,
 )
-from savepoint_formats.compatibility.seen_subclasses import MOST_BYTES, Glance
-from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
-from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
-from savepoint_formats.compatibility.unreadable_objects import with_unreadable_objects
+from savepoint_extensions.upgrade.compatibility.serializer_rules import SERIALIZER_RULES
+from savepoint_extensions.upgrade.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
+from savepoint_extensions.upgrade.compatibility.unreadable_objects import with_unreadable_objects
+from savepoint_extensions.upgrade.compatibility_report import ReportCase, junit_text, markdown_text
+from savepoint_extensions.upgrade.expected_state import expected_job, job_operator
+from savepoint_extensions.upgrade.rule_lines import operator_rows, rule_lines, state_rows
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.metadata.flink_versions import TARGETS, is_flink_2, release, release_text
 from savepoint_formats.printable import html_table, without_secrets
+from savepoint_formats.scan.seen_subclasses import MOST_BYTES, Glance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_database.checks.expected_state import ExpectedJob
-    from savepoint_database.checks.rule_lines import RuleLine
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.compatibility.expected_job import JobSchema
-    from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts
+    from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
+    from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts, StateFacts
+    from savepoint_extensions.upgrade.expected_state import ExpectedJob
+    from savepoint_extensions.upgrade.rule_lines import RuleLine
     from savepoint_formats.metadata.flink_versions import Release
 
     _Looked = tuple[OperatorFacts, tuple[str, ...]]

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.serializer_resolution import Outcome, Resolution, resolve
+from savepoint_extensions.upgrade.compatibility.serializer_resolution import (
+    Outcome,
+    Resolution,
+    resolve,
+)
 from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.compatibility.expected_job import JobOperator
-    from savepoint_formats.compatibility.facts import StateFacts
+    from savepoint_extensions.upgrade.compatibility.expected_job import JobOperator
+    from savepoint_extensions.upgrade.compatibility.facts import StateFacts
 
 
 @dataclass(frozen=True, slots=True)

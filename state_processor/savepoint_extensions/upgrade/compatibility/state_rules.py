@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.operator_rules import (
+from savepoint_extensions.upgrade.compatibility.operator_rules import (
     CONVERT,
     FORST,
     HASHMAP,
@@ -12,7 +12,7 @@ from savepoint_formats.compatibility.operator_rules import (
     STATE_V2,
     UPGRADING,
 )
-from savepoint_formats.compatibility.rules import (
+from savepoint_extensions.upgrade.compatibility.rules import (
     Rule,
     Verdict,
     from_1_to_2,
@@ -23,14 +23,14 @@ from savepoint_formats.compatibility.rules import (
     to_another,
     whole_if,
 )
-from savepoint_formats.compatibility.serializer_rules import NOTES_2_0
-from savepoint_formats.compatibility.unreadable_objects import replacement
+from savepoint_extensions.upgrade.compatibility.serializer_rules import NOTES_2_0
+from savepoint_extensions.upgrade.compatibility.unreadable_objects import replacement
 from savepoint_formats.snapshots.kryo import KRYO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.compatibility.facts import SnapshotFacts, StateFacts
+    from savepoint_extensions.upgrade.compatibility.facts import SnapshotFacts, StateFacts
 
 _OF_CONNECTORS = (
     *("SourceReaderState", "writer_raw_states", "streaming_committer_raw_states"),

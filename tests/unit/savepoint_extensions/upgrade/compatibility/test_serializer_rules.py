@@ -9,15 +9,15 @@ import pytest
 from support.hand_made import LONG, snapshot, utf
 from support.serializer_snapshots import RUNTIME, composite, optional_map, pojo
 
-from savepoint_formats.compatibility.facts import SerializerUse, uses_of
-from savepoint_formats.compatibility.rules import (
+from savepoint_extensions.upgrade.compatibility.facts import SerializerUse, uses_of
+from savepoint_extensions.upgrade.compatibility.rules import (
     Crossing,
     Verdict,
     all_findings,
     target_release,
     worst,
 )
-from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
+from savepoint_extensions.upgrade.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.metadata.flink_versions import TARGETS, FlinkVersionRange, release
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_serializer
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from savepoint_formats.compatibility.expected_job import JobOperator, JobSchema
-from savepoint_formats.compatibility.facts import StateFacts, uses_of
-from savepoint_formats.compatibility.job_findings import job_findings
-from savepoint_formats.compatibility.job_rules import JOB_OPERATOR_RULES, JOB_STATE_RULES
-from savepoint_formats.compatibility.job_type_rules import JOB_TYPE_RULES
-from savepoint_formats.compatibility.rules import Crossing
+from savepoint_extensions.upgrade.compatibility.expected_job import JobOperator, JobSchema
+from savepoint_extensions.upgrade.compatibility.facts import StateFacts, uses_of
+from savepoint_extensions.upgrade.compatibility.job_findings import job_findings
+from savepoint_extensions.upgrade.compatibility.job_rules import JOB_OPERATOR_RULES, JOB_STATE_RULES
+from savepoint_extensions.upgrade.compatibility.job_type_rules import JOB_TYPE_RULES
+from savepoint_extensions.upgrade.compatibility.rules import Crossing
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.avro_resolution import unread_parts, unwritten_parts
-from savepoint_formats.compatibility.facts import part_of
+from savepoint_extensions.upgrade.compatibility.avro_resolution import unread_parts, unwritten_parts
+from savepoint_extensions.upgrade.compatibility.facts import part_of
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.nested import framed_snapshot

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 from support.commands import lines, run
 
-from savepoint_database.checks.compatibility_report import ReportCase, junit_text, markdown_text
-from savepoint_formats.compatibility.rules import Finding, Verdict
+from savepoint_extensions.upgrade.compatibility.rules import Finding, Verdict
+from savepoint_extensions.upgrade.compatibility_report import ReportCase, junit_text, markdown_text
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

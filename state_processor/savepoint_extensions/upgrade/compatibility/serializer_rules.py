@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.rules import (
+from savepoint_extensions.upgrade.compatibility.rules import (
     Rule,
     Verdict,
     from_1_to_2,
@@ -24,7 +24,7 @@ from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.compatibility.facts import SerializerUse
+    from savepoint_extensions.upgrade.compatibility.facts import SerializerUse
 
 _NOTES = "https://nightlies.apache.org/flink/flink-docs-release-{0}/release-notes/flink-{0}/"
 NOTES_2_0 = _NOTES.format("2.0")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.job_pairs import operator_pairs, state_pairs
-from savepoint_formats.compatibility.job_rules import JOB_OPERATOR_RULES, JOB_STATE_RULES
-from savepoint_formats.compatibility.job_type_rules import JOB_TYPE_RULES
-from savepoint_formats.compatibility.rules import Finding, all_findings
+from savepoint_extensions.upgrade.compatibility.job_pairs import operator_pairs, state_pairs
+from savepoint_extensions.upgrade.compatibility.job_rules import JOB_OPERATOR_RULES, JOB_STATE_RULES
+from savepoint_extensions.upgrade.compatibility.job_type_rules import JOB_TYPE_RULES
+from savepoint_extensions.upgrade.compatibility.rules import Finding, all_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_formats.compatibility.expected_job import JobOperator
-    from savepoint_formats.compatibility.facts import StateFacts
-    from savepoint_formats.compatibility.job_pairs import OperatorPair
-    from savepoint_formats.compatibility.rules import Crossing
+    from savepoint_extensions.upgrade.compatibility.expected_job import JobOperator
+    from savepoint_extensions.upgrade.compatibility.facts import StateFacts
+    from savepoint_extensions.upgrade.compatibility.job_pairs import OperatorPair
+    from savepoint_extensions.upgrade.compatibility.rules import Crossing
 
 _Findings = tuple[Finding, ...]
 

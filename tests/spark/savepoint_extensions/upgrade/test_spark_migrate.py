@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_database.checks.compatibility import Compatibility
+    from savepoint_extensions.upgrade.compatibility_answer import Compatibility
 
 
 @pytest.mark.parametrize("written_by", ["hashmap-native", "rocksdb-canonical"])

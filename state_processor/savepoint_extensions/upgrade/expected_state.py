@@ -6,9 +6,9 @@ import warnings
 from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.snapshot import Snapshot
-from savepoint_formats.compatibility.expected_job import JobOperator, JobSchema
-from savepoint_formats.compatibility.facts import operator_facts
-from savepoint_formats.compatibility.operator_rules import FORST, HASHMAP, ROCKSDB
+from savepoint_extensions.upgrade.compatibility.expected_job import JobOperator, JobSchema
+from savepoint_extensions.upgrade.compatibility.facts import operator_facts
+from savepoint_extensions.upgrade.compatibility.operator_rules import FORST, HASHMAP, ROCKSDB
 from savepoint_formats.errors import UnknownUidWarning
 from savepoint_formats.locations.location import Location, is_live, path_text
 from savepoint_formats.locations.stores import reading_errors
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.compatibility.facts import OperatorFacts
+    from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts
     from savepoint_formats.locations.location import PathText
 
     ExpectedJob: TypeAlias = JobSchema | Snapshot | PathText

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.seen_subclasses import seen_subclasses
 from savepoint_formats.errors import SavepointError, SchemaChangeError
+from savepoint_formats.scan.seen_subclasses import seen_subclasses
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.fields import OptionalEntry
 from savepoint_formats.snapshots.nested import framed_snapshot
@@ -34,9 +34,9 @@ from savepoint_formats.tables.catalog import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.compatibility.seen_subclasses import Glance, SeenSubclasses
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata, OperatorState, SubtaskState
+    from savepoint_formats.scan.seen_subclasses import Glance, SeenSubclasses
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.tables.catalog import OperatorCatalog
     from savepoint_formats.values.kryo.dialect import KryoDialect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.rules import (
+from savepoint_extensions.upgrade.compatibility.rules import (
     Rule,
     Verdict,
     knows_hashes,
@@ -17,7 +17,7 @@ from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, Keyed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.compatibility.facts import OperatorFacts
+    from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts
     from savepoint_formats.metadata import KeyedStateHandle
 
 UPGRADING = "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/upgrading/"

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from savepoint_formats.compatibility.facts import operator_facts
-from savepoint_formats.compatibility.rules import Crossing, Verdict, all_findings
-from savepoint_formats.compatibility.seen_subclasses import Glance
-from savepoint_formats.compatibility.serializer_rules import HEALED_BY_MIGRATION, SERIALIZER_RULES
-from savepoint_formats.compatibility.state_rules import STATE_RULES
+from savepoint_extensions.upgrade.compatibility.facts import operator_facts
+from savepoint_extensions.upgrade.compatibility.rules import Crossing, Verdict, all_findings
+from savepoint_extensions.upgrade.compatibility.serializer_rules import (
+    HEALED_BY_MIGRATION,
+    SERIALIZER_RULES,
+)
+from savepoint_extensions.upgrade.compatibility.state_rules import STATE_RULES
 from savepoint_formats.errors import (
     KeyTypeError,
     MigrationError,
@@ -24,6 +26,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.layout import Pojo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
+from savepoint_formats.scan.seen_subclasses import Glance
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
 from savepoint_formats.snapshots.from_scala import without_scala_api
@@ -48,8 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.compatibility.facts import StateFacts
-    from savepoint_formats.compatibility.rules import Finding
+    from savepoint_extensions.upgrade.compatibility.facts import StateFacts
+    from savepoint_extensions.upgrade.compatibility.rules import Finding
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.from_scala import ScalaTarget

@@ -9,10 +9,14 @@ import pytest
 from support.sample_rows import SAMPLES
 from support.state_v2 import savepoint_v2
 
-from savepoint_formats.compatibility.facts import OperatorFacts, SerializerUse, StateFacts
-from savepoint_formats.compatibility.operator_rules import OPERATOR_RULES
-from savepoint_formats.compatibility.rules import Crossing, Verdict, all_findings
-from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
+from savepoint_extensions.upgrade.compatibility.facts import (
+    OperatorFacts,
+    SerializerUse,
+    StateFacts,
+)
+from savepoint_extensions.upgrade.compatibility.operator_rules import OPERATOR_RULES
+from savepoint_extensions.upgrade.compatibility.rules import Crossing, Verdict, all_findings
+from savepoint_extensions.upgrade.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import OperatorState, RelativeFile, SubtaskState
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
@@ -169,7 +173,7 @@ def test_values_beyond_the_limit_are_no_reason_to_call_state_restorable(
     cases: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = str(cases / "06-collections-kryo-cannot-read")
-    monkeypatch.setattr("savepoint_database.checks.compatibility.MOST_BYTES", 1)
+    monkeypatch.setattr("savepoint_extensions.upgrade.compatibility_answer.MOST_BYTES", 1)
     rules, all_rules = (
         {one.rule for _, one in judged.placed()}
         for judged in (

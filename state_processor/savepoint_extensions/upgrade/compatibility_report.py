@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from savepoint_formats.compatibility.rules import Finding, Verdict
+from savepoint_extensions.upgrade.compatibility.rules import Finding, Verdict
 from savepoint_formats.printable import printable, without_secrets
 
 if TYPE_CHECKING:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.job_rules import ANOTHER_STATE
-from savepoint_formats.compatibility.operator_rules import FORST, ROCKSDB
-from savepoint_formats.compatibility.rules import Rule, Verdict, on
-from savepoint_formats.compatibility.serializer_resolution import Outcome, Resolution
+from savepoint_extensions.upgrade.compatibility.job_rules import ANOTHER_STATE
+from savepoint_extensions.upgrade.compatibility.operator_rules import FORST, ROCKSDB
+from savepoint_extensions.upgrade.compatibility.rules import Rule, Verdict, on
+from savepoint_extensions.upgrade.compatibility.serializer_resolution import Outcome, Resolution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.compatibility.job_pairs import StatePair
-    from savepoint_formats.compatibility.rules import Crossing
+    from savepoint_extensions.upgrade.compatibility.job_pairs import StatePair
+    from savepoint_extensions.upgrade.compatibility.rules import Crossing
 
 _EVOLUTION = (
     "https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/datastream/fault-tolerance/"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import options
-from savepoint_formats.compatibility.operator_rules import BACKENDS
+from savepoint_extensions.upgrade.compatibility.operator_rules import BACKENDS
 from savepoint_formats.metadata.flink_versions import TARGETS, release_text
 
 if TYPE_CHECKING:

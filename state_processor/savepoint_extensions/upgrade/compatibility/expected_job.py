@@ -24,7 +24,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from savepoint_formats.compatibility.facts import ROLES, StateFacts, uses_of
+from savepoint_extensions.upgrade.compatibility.facts import ROLES, StateFacts, uses_of
 from savepoint_formats.errors import DescriptionError, FormatError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange, release, release_text

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from savepoint_formats.compatibility.seen_subclasses import StoredValues, may_have
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.scan.seen_subclasses import StoredValues, may_have
 from savepoint_formats.values.kryo.classes import names_of
 from savepoint_formats.values.recoding import holds_kryo
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts
-    from savepoint_formats.compatibility.seen_subclasses import Glance, Values
+    from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts, StateFacts
     from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.scan.seen_subclasses import Glance, Values
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

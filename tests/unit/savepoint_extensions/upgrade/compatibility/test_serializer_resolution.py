@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from savepoint_formats.compatibility.avro_resolution import unread_parts, unwritten_parts
-from savepoint_formats.compatibility.serializer_resolution import Outcome, resolve
+from savepoint_extensions.upgrade.compatibility.avro_resolution import unread_parts, unwritten_parts
+from savepoint_extensions.upgrade.compatibility.serializer_resolution import Outcome, resolve
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 from savepoint_formats.snapshots.sql.constructed_sql import row_data

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.operator_rules import UPGRADING
-from savepoint_formats.compatibility.rules import Rule, Verdict, whole_if
+from savepoint_extensions.upgrade.compatibility.operator_rules import UPGRADING
+from savepoint_extensions.upgrade.compatibility.rules import Rule, Verdict, whole_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.compatibility.job_pairs import OperatorPair, StatePair
+    from savepoint_extensions.upgrade.compatibility.job_pairs import OperatorPair, StatePair
 
 _DEFAULT_MAX_PARALLELISM = 128
 ANOTHER_STATE = (

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from savepoint_formats.compatibility.rules import Verdict, worst
+from savepoint_extensions.upgrade.compatibility.rules import Verdict, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_database.checks.compatibility import Compatibility, OperatorCompatibility
-    from savepoint_formats.compatibility.rules import Finding
+    from savepoint_extensions.upgrade.compatibility.rules import Finding
+    from savepoint_extensions.upgrade.compatibility_answer import (
+        Compatibility,
+        OperatorCompatibility,
+    )
 
     JudgedT = TypeVar("JudgedT", Finding, OperatorCompatibility)
 
