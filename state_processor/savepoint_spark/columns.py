@@ -34,7 +34,7 @@ from savepoint_database.types.named_fields import all_places, field_places
 from savepoint_database.types.spark_values import PARTS, SPARK
 from savepoint_database.types.types import PLAIN_TYPES, TypeInformation, Types
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
-from savepoint_formats.layout import as_records, with_open_kryo, with_open_pojos, without_ttl
+from savepoint_formats.layout import as_records, with_open_objects, with_open_pojos, without_ttl
 from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
 from savepoint_formats.values.arrow_types import ROW_KINDS, arrow_type
@@ -204,8 +204,8 @@ def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
     data_type = column_of(data, name)[1]
     others = (
         with_open_pojos(layout),
-        with_open_kryo(layout, is_open=False),
-        with_open_kryo(layout, is_open=True),
+        with_open_objects(layout, is_open=False),
+        with_open_objects(layout, is_open=True),
     )
     shown = (other for other in others if other != layout and _shows(data_type, other))
     return next(shown, layout)

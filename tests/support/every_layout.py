@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.layout import Layout, LogicalType
+from support.plug_in_codecs import MONEY
 
 INT, LONG, TEXT = layouts.Int(), layouts.Long(), layouts.Text()
 SQL_INT = LogicalType("INTEGER")
@@ -69,4 +70,6 @@ EXAMPLES: list[Layout] = [
     layouts.Coproduct(("shop.A$", "shop.B"), (layouts.Marker(None), INT)),
     layouts.OfScala(layouts.Repeated(INT), is_nullable=True),
     layouts.ScalaValue("Duration"),
+    layouts.Coded(MONEY, "shop.MoneySnapshot", "shop-types 1.0"),
+    layouts.OfClass(INT, "shop.NumberSnapshot"),
 ]

@@ -18,8 +18,10 @@ def can_be_empty(layout: Layout) -> bool:
     match layout:
         case layouts.Marker(value):
             return value is None
-        case layouts.Varying(inner) | layouts.OfScala(inner):
+        case layouts.Varying(inner) | layouts.OfScala(inner) | layouts.OfClass(inner):
             return can_be_empty(inner)
+        case layouts.Coded(codec):
+            return codec.length == 0
         case layouts.FixedBytes(size):
             return size == 0
         case layouts.Struct(_, fields):

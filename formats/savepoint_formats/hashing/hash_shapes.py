@@ -80,7 +80,7 @@ def shape_hashes(shape: HashShape, layout: Layout, column: pa.StructArray) -> Ha
 def structure(layout: Layout) -> Mapping[str, Layout] | None:
     """The fields of a structure or a POJO; None for other layouts."""
     match layout:
-        case layouts.Nullable(inner):
+        case layouts.Nullable(inner) | layouts.OfClass(inner):
             return structure(inner)
         case layouts.Pojo(_, names, fields) | layouts.Struct(names, fields):
             return dict(zip(names, fields, strict=True))

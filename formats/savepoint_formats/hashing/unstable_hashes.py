@@ -49,6 +49,8 @@ def _reason(layout: Layout) -> str:
             )
         case layouts.Opaque("", reason):
             return f"the type of the keys is not known: {reason}"
+        case layouts.OfClass(_, class_name) | layouts.Coded(_, class_name):
+            return f"the class behind {class_name} computes its own hash code"
         case layouts.Pojo(class_name) | layouts.Kryo(class_name) | layouts.Opaque(class_name):
             return f"{class_name} computes its own hash code"
         case _:

@@ -56,12 +56,13 @@ from savepoint_formats.layout.layout_facts import (
     with_kryo,
     with_kryo_classes,
     with_named_classes,
-    with_open_kryo,
+    with_open_objects,
     with_open_pojos,
     without_ttl,
     written_kryo,
 )
 from savepoint_formats.layout.node import Layout, node
+from savepoint_formats.layout.plug_in_nodes import Coded, OfClass, ValueCodec
 from savepoint_formats.layout.scala_nodes import CaseClass, Coproduct, OfScala, ScalaValue
 from savepoint_formats.layout.single_values import (
     BigDecimal,

@@ -20,6 +20,7 @@ from savepoint_formats.layout.composites import (
 )
 from savepoint_formats.layout.general import Kryo, KryoClass, NamedClass
 from savepoint_formats.layout.node import Layout
+from savepoint_formats.layout.plug_in_nodes import Coded, OfClass
 from savepoint_formats.layout.scala_nodes import CaseClass, Coproduct, OfScala, ScalaValue
 
 if TYPE_CHECKING:
@@ -111,9 +112,19 @@ def written_kryo(layout: Layout) -> Kryo | None:
     return next((kryo for kryo in nodes_of(layout, Kryo) if kryo.version), None)
 
 
-def with_open_kryo(layout: Layout, *, is_open: bool) -> Layout:
-    """The layout, with structs of described classes open or not."""
-    return with_kryo(layout, lambda kryo: replace(kryo, is_open=is_open))
+def with_open_objects(layout: Layout, *, is_open: bool) -> Layout:
+    """The layout, with structs of described classes, and values of plug-ins, open or not."""
+
+    def change(part: Layout) -> Layout:
+        match part:
+            case Kryo():
+                return replace(part, is_open=is_open)
+            case Coded():
+                return replace(part, is_closed=not is_open)
+            case _:
+                return part
+
+    return rebuilt(layout, change)
 
 
 def with_open_pojos(layout: Layout) -> Layout:
@@ -121,7 +132,7 @@ def with_open_pojos(layout: Layout) -> Layout:
     match layout:
         case Pojo():
             return replace(layout, is_open=True)
-        case Nullable(inner) | Framed(inner) | Varying(inner) | OfScala(inner):
+        case Nullable(inner) | Framed(inner) | Varying(inner) | OfScala(inner) | OfClass(inner):
             return replace(layout, inner=with_open_pojos(inner))
         case Repeated(element):
             return replace(layout, element=with_open_pojos(element))
@@ -134,10 +145,12 @@ def with_open_pojos(layout: Layout) -> Layout:
 
 
 def has_open_values(layout: Layout) -> bool:
-    """Whether a POJO or a described ``Kryo`` in a layout is open."""
+    """Whether a POJO, a described ``Kryo`` or a value of a plug-in in a layout is open."""
     match layout:
         case Pojo(is_open=True):
             return True
+        case Coded():
+            return layout.is_open
         case Kryo():
             return layout.is_open and any(
                 described.class_name == layout.class_name for described in layout.classes
@@ -246,8 +259,10 @@ def serializer_length(layout: Layout) -> int:
             return VARIABLE if VARIABLE in lengths else sum(lengths)
         case Tagged():
             return layout.length
-        case OfScala(inner):
+        case OfScala(inner) | OfClass(inner):
             return serializer_length(inner)
+        case Coded(codec):
+            return codec.length
         case CaseClass():
             return 4 + layout.padding if layout.padding else VARIABLE
         case Coproduct(_, fields):

@@ -197,7 +197,7 @@ class Assembly(Listing):
                 self._framed(inner, draft)
             case layouts.Packed(element, False) if is_last and not can_be_empty(element):
                 self._to_end(element, draft, Op.NEXT_PACKED)
-            case layouts.Packed(inner, True) | layouts.Varying(inner):
+            case layouts.Packed(inner, True) | layouts.Varying(inner) | layouts.OfClass(inner):
                 self.value(inner, draft, is_last=is_last)
             case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap() if is_last:
                 self.needs_end |= not self._frames

@@ -23,6 +23,7 @@ OF_SCALA = "a class or collection of Scala that is written, or that has no progr
 WHY: dict[type[Layout], str] = {
     layouts.JavaObject: "Java's serialization",
     layouts.Opaque: "bytes that only their serializer knows",
+    layouts.Coded: "a codec of a plug-in, which is plain Python",
     layouts.Variant: "SQL's VARIANT, whose value is JSON",
     layouts.Pickle: "a pickle of Python",
     layouts.SqlTime: "a time of day of PyFlink, whose range is checked",

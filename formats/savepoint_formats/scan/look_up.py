@@ -127,7 +127,8 @@ class KeyFilter:
 def keys_of_layout(keys: Iterable[Any], layout: Layout) -> pa.Array:
     """Keys as a key column shows them; ``KeyTypeError`` for one that its serializer does not have."""
     wanted = keys_of(keys, visible_key_type(arrow_type(layout)))
-    is_written = not any(nodes_of(layout, layouts.Kryo, layouts.JavaObject, layouts.Opaque))
+    unwritten = (layouts.Kryo, layouts.JavaObject, layouts.Opaque, layouts.Coded)
+    is_written = not any(nodes_of(layout, *unwritten))
     if not is_written or not any(nodes_of(layout, *_NARROW)):
         return wanted
     shown = []

@@ -238,6 +238,8 @@ def is_unknown(layout: Layout) -> bool:
             return True
         case layouts.Kryo():
             return column_type(layout) is None or is_described(layout)
+        case layouts.Coded(codec):
+            return layout.is_open and codec.length < 0
         case _:
             return any(map(is_unknown, parts(layout)))
 

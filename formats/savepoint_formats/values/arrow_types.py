@@ -19,7 +19,7 @@
 | Variant                                   | struct<json: utf8, metadata: binary, value: binary> |
 | Marker, VoidNamespace                     | null                                              |
 | Nullable(x), Framed(x), Varying(x),       | the type of x                                     |
-| OfScala(x)                                |                                                   |
+| OfScala(x), OfClass(x)                    |                                                   |
 | Repeated, MaskedRepeated, BlockRepeated,  | list                                              |
 | Packed                                    |                                                   |
 | PackedTexts                               | list<utf8>                                        |
@@ -43,6 +43,7 @@
 | Kryo of a class that the user described   | struct, see ``structs``                           |
 | other Kryo                                | struct<json: utf8, bytes: binary, reason: utf8>   |
 | JavaObject, Opaque                        | struct<bytes: binary, reason: utf8>               |
+| Coded                                     | the codec's type, see ``coded_columns``           |
 
 | SQL type                                  | Arrow                                             |
 |-------------------------------------------|---------------------------------------------------|
@@ -68,6 +69,7 @@ import pyarrow as pa
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.python_state.stored_forms import KEY_FIELD
+from savepoint_formats.values.coded_columns import coded_type
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.precise_times import is_precise, precise_type
 from savepoint_formats.values.kinds.times import timestamp_unit
@@ -187,6 +189,7 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             | layouts.Packed(inner, True)
             | layouts.Varying(inner)
             | layouts.OfScala(inner)
+            | layouts.OfClass(inner)
         ):
             return _arrow_type(inner, depth)
         case layouts.Repeated(element, is_set=True):
@@ -235,6 +238,8 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
         case layouts.Kryo():
             column = column_type(layout)
             return column.arrow_type if column else OBJECT_TYPE
+        case layouts.Coded():
+            return coded_type(layout)
         case _:
             return _SCALARS[type(layout)]
 
@@ -287,7 +292,12 @@ def is_nullable_key(key: Layout) -> bool:
     rare to change the type of every such map; it is an error.
     """
     match key:
-        case layouts.Framed(inner) | layouts.Varying(inner) | layouts.OfScala(inner):
+        case (
+            layouts.Framed(inner)
+            | layouts.Varying(inner)
+            | layouts.OfScala(inner)
+            | layouts.OfClass(inner)
+        ):
             return is_nullable_key(inner)
         case _:
             return isinstance(key, layouts.Nullable | layouts.Marker | layouts.VoidNamespace)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1000)
 def may_name_classes(layout: Layout) -> bool:
     """Whether the bytes of a layout's values may name classes."""
-    naming = (layouts.Kryo, layouts.Pojo, layouts.JavaObject, layouts.Opaque)
+    naming = (layouts.Kryo, layouts.Pojo, layouts.JavaObject, layouts.Opaque, layouts.Coded)
     return any(nodes_of(layout, *naming))
 
 
@@ -134,7 +134,7 @@ class _RenamingWalk(ValueWalk):
         return may_name_classes(layout)
 
     def recode(self, old: Layout, new: Layout) -> None:
-        if not isinstance(old, layouts.JavaObject | layouts.Opaque):
+        if not isinstance(old, layouts.JavaObject | layouts.Opaque | layouts.Coded):
             super().recode(old, new)
             return
         start = self.view.position

@@ -96,7 +96,7 @@ def parts_of(  # noqa: PLR0912 - the table of layouts
             return (value,)
         case layouts.Framed(inner):
             return (inner,) if view.read_count() == view.remaining else None
-        case layouts.Varying(inner):
+        case layouts.Varying(inner) | layouts.OfClass(inner):
             return (inner,)
         case layouts.CaseClass() | layouts.Coproduct() | layouts.OfScala():
             return _scala_parts(layout, view)
@@ -136,7 +136,7 @@ def least_of(layout: Layout) -> int:
             return count * least_of(element)
         case layouts.Struct(_, fields):
             return sum(map(least_of, fields))
-        case layouts.Varying(inner) | Sized(inner):
+        case layouts.Varying(inner) | layouts.OfClass(inner) | Sized(inner):
             return least_of(inner)
         case Suffixed(inner):
             return least_of(inner) + 1

@@ -204,7 +204,7 @@ class _Separation:
                 return self._in_turn(layout, start, end, ())
             case layouts.Opaque():
                 return [(_Hidden(start, end),)]
-            case layouts.Kryo() | layouts.JavaObject():
+            case layouts.Kryo() | layouts.JavaObject() | layouts.Coded():
                 return [(_Hidden(start, end),)] if end > start else []
             case Delimited(element):
                 return self._delimited(element, start, end)

@@ -37,7 +37,7 @@ def least_size(layout: Layout) -> int:
             return 8 + least_size(value)
         case layouts.Framed(inner):
             return 4 + least_size(inner)
-        case layouts.Varying(inner) | layouts.OfScala(inner):
+        case layouts.Varying(inner) | layouts.OfScala(inner) | layouts.OfClass(inner):
             return least_size(inner)
         case layouts.BinaryRow(_, types):
             return null_size(len(types)) + 8 * len(types)

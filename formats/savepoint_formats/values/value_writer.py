@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values import binary_rows
+from savepoint_formats.values.coded_values import write_coded
 from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import NullError, pairs_of
 from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
@@ -84,7 +85,7 @@ class ValueWriter:
                 self._framed(inner, value)
             case layouts.Packed(element, False):
                 self._elements(element, value)
-            case layouts.Packed(inner) | layouts.Varying(inner):
+            case layouts.Packed(inner) | layouts.Varying(inner) | layouts.OfClass(inner):
                 self.write(inner, value)
             case layouts.Pickle():
                 write_pickle(value, view)
@@ -102,6 +103,8 @@ class ValueWriter:
                 self._block(entry, [dict(zip(entry.names, pair, strict=True)) for pair in pairs])
             case layouts.IndexedUnion():
                 write_union(layout, value, self)
+            case layouts.Coded():
+                self.is_lost = write_coded(layout, value, view)
             case layouts.Kryo() if _is_typed(layout):
                 self.is_lost = write_kryo_value(layout, value, view)
             case layouts.Kryo() | layouts.JavaObject() | layouts.Opaque():
@@ -197,6 +200,7 @@ _WITH_NULL = (
     layouts.CaseClass,
     layouts.Coproduct,
     layouts.OfScala,
+    layouts.OfClass,
     layouts.ScalaValue,
 )
 
@@ -221,6 +225,8 @@ def _may_be_null(layout: Layout) -> bool:
     """Whether a composite layout, or one inside it, may have null."""
     if isinstance(layout, layouts.Packed):
         return layout.is_single
+    if isinstance(layout, layouts.Coded):
+        return layout.codec.is_nullable
     return isinstance(layout, _WITH_NULL) or _is_typed(layout)
 
 
@@ -233,6 +239,7 @@ def has_null(layout: Layout) -> bool:
             layouts.Framed(inner)
             | layouts.Varying(inner)
             | layouts.OfScala(inner)
+            | layouts.OfClass(inner)
             | layouts.Packed(inner, True)
         ):
             return has_null(inner)

@@ -20,6 +20,7 @@ from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.java.stream import read_java_object
 from savepoint_formats.values import binary_rows
 from savepoint_formats.values.arrow_types import is_nullable_key
+from savepoint_formats.values.coded_values import read_coded
 from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
@@ -125,7 +126,7 @@ class ValueReader:
                 return self.bounded(inner, view.read_count())
             case layouts.Packed(element, False):
                 return self._packed(element)
-            case layouts.Packed(inner) | layouts.Varying(inner):
+            case layouts.Packed(inner) | layouts.Varying(inner) | layouts.OfClass(inner):
                 return self.read(inner)
             case layouts.Pickle():
                 return read_pickle(layout, view)
@@ -145,6 +146,8 @@ class ValueReader:
                 return read_union(layout, self)
             case layouts.Kryo():
                 return read_kryo_value(layout, self)
+            case layouts.Coded():
+                return read_coded(layout, self)
             case layouts.JavaObject():
                 return self._java_object()
             case layouts.Opaque():

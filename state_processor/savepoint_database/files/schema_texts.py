@@ -193,7 +193,12 @@ def _assignment(name: str, text: str | None, layout: Layout) -> str:
 def flink_type(layout: Layout) -> str:
     """The type of a value in Flink, such as ``MAP<STRING, com.acme.Order>``."""
     match layout:
-        case Nullable(inner) | layouts.Framed(inner) | layouts.Varying(inner):
+        case (
+            Nullable(inner)
+            | layouts.Framed(inner)
+            | layouts.Varying(inner)
+            | layouts.OfClass(inner)
+        ):
             return flink_type(inner)
         case Repeated(element) | layouts.MaskedRepeated(element):
             return f"LIST<{flink_type(element)}>"

@@ -81,6 +81,7 @@ STABLE: frozenset[type[Layout]] = frozenset(
         *(layouts.Struct, layouts.MaskedStruct, layouts.Tagged, layouts.Pojo, layouts.Ttl),
         *(layouts.Framed, layouts.Varying, layouts.IndexedUnion, layouts.Packed),
         *(layouts.CaseClass, layouts.Coproduct, layouts.OfScala, layouts.ScalaValue),
+        layouts.OfClass,
         *(layouts.BinaryRow, layouts.BinaryArray),
     }
 )
@@ -93,6 +94,7 @@ UNSTABLE: dict[type[Layout], str] = {
     layouts.Kryo: "an object that Kryo writes, whose bytes equal objects need not share",
     layouts.JavaObject: "an object that Java writes, whose bytes equal objects need not share",
     layouts.Opaque: "of a serializer that is not known",
+    layouts.Coded: "of a codec of a plug-in, whose bytes equal values need not share",
 }
 
 _UNSTABLE_ROOTS = {

@@ -55,9 +55,9 @@ class ObjectReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DescribedObject:
-    """An object of a class that the user described: its place and its value."""
+    """A value that the user, or a plug-in, described: its name, its place, and its columns."""
 
-    layout: Kryo
+    name: str
     view: DataInputView
     start: int
     end: int
@@ -85,7 +85,7 @@ def read_kryo_value(layout: Kryo, reader: ObjectReader) -> Value:
         reader.is_damaged |= _is_unlike(error)
         return undecoded_struct(layout, reader.undecoded(f"{layout.class_name}: {error.message}"))
     if is_described(layout) and value is not None:
-        reader.described = DescribedObject(layout, view, start, end, value)
+        reader.described = DescribedObject(layout.class_name, view, start, end, value)
     return value
 
 
@@ -166,11 +166,11 @@ def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
 
 
 def take_rest(reader: ObjectReader) -> bool:
-    """Gives the remaining bytes to the described object right in front of them, if there is one."""
+    """Gives the remaining bytes to the described value right in front of them, if there is one."""
     last, view = reader.described, reader.view
     if not view.remaining or last is None or last.view is not view or last.end != view.position:
         return False
-    reason = f"{last.layout.class_name}: {view.remaining} bytes are left behind its fields"
+    reason = f"{last.name}: {view.remaining} bytes are left behind its fields"
     view.position = last.start
-    last.value.update(undecoded_struct(last.layout, reader.undecoded(reason)))
+    last.value.update(dict.fromkeys(last.value) | {UNDECODED: reader.undecoded(reason)})
     return True

@@ -24,7 +24,7 @@ from savepoint_formats.values.values import read_value
 KRYO = KryoDialect(KryoVersion.V5_6)
 
 # Their bytes, if any, are shown with a reason where nobody decodes them.
-_GENERAL = layouts.Kryo | layouts.JavaObject | layouts.Opaque
+_GENERAL = layouts.Kryo | layouts.JavaObject | layouts.Opaque | layouts.Coded
 
 
 def name(layout: Layout) -> str:
