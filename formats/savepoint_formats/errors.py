@@ -33,7 +33,7 @@
 
     SavepointWarning
     └── UnreadTableWarning, UnreadStateWarning, UnknownUidWarning, NewestSnapshotWarning,
-        HiddenCommitWarning, LostStateWarning, NoMachineCodeWarning
+        HiddenCommitWarning, LostStateWarning, NoMachineCodeWarning, PlugInWarning
 
 A call that is wrong for every savepoint raises ``ValueError`` or ``TypeError``.
 """
@@ -127,6 +127,10 @@ class LostStateWarning(SavepointWarning):
 
 class NoMachineCodeWarning(SavepointWarning):
     """Rows are read and written by plain Python because no library of kernels fits this machine."""
+
+
+class PlugInWarning(SavepointWarning):
+    """A plug-in, or a row of one, is not used because it is broken or its name is taken."""
 
 
 class NewestSnapshotWarning(SavepointWarning):

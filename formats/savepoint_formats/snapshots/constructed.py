@@ -16,7 +16,7 @@ from savepoint_formats.snapshots.fields import OptionalEntry, utf_bytes
 from savepoint_formats.snapshots.kryo import KRYO, NO_SERIALIZER, SERIALIZER_CLASS
 from savepoint_formats.snapshots.nested import snapshot_bytes
 from savepoint_formats.snapshots.shown import like_parts
-from savepoint_formats.snapshots.snapshot import KINDS, TypeSerializerSnapshot
+from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot, known_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,9 +43,37 @@ def snapshot_of(
     outer_version: int = _VERSION,
 ) -> TypeSerializerSnapshot:
     """A snapshot of a known class; ``own`` has the fields of its body that composites don't share."""
-    names = tuple(name for name, _ in KINDS[class_name].fields(version, outer_version))
+    names = tuple(name for name, _ in known_kind(class_name).fields(version, outer_version))
     values = {**(own or {}), "outer_version": outer_version, "nested": tuple(nested or ())}
     return TypeSerializerSnapshot(class_name, version, tuple(values[name] for name in names), names)
+
+
+def custom(
+    class_name: str,
+    nested: Sequence[TypeSerializerSnapshot],
+    own: Mapping[str, Any],
+    version: int | None = None,
+) -> TypeSerializerSnapshot:
+    """A snapshot of a class that a plug-in knows, of its newest version by default.
+
+    Raises:
+        MissingPackageError: No plug-in knows the class.
+        ValueError: The body has other fields, or nested serializers where it has none.
+    """
+    kind = known_kind(class_name)
+    body = kind.versions[-1] if version is None or kind.is_composite else version
+    outer = kind.newest_outer if version is None else version
+    if not kind.knows(body, outer):
+        raise ValueError(f"{class_name}: {kind.unknown_version(body, outer)}")
+    if kind.parts not in (None, len(nested)) or (nested and not kind.is_composite):
+        raise ValueError(f"{class_name} with {len(nested)} nested serializers")
+    names = {name for name, _ in kind.fields(body, outer)} - {"outer_version", "nested"}
+    if names != set(own):
+        raise ValueError(
+            f"{class_name} has the fields {', '.join(sorted(names)) or 'none'}, but values are given"
+            f" for {', '.join(sorted(own)) or 'none'}"
+        )
+    return snapshot_of(class_name, own, nested, version=body, outer_version=outer)
 
 
 def basic(serializer: str) -> TypeSerializerSnapshot:

@@ -48,6 +48,22 @@ def read_resynchronised(
     No body of a snapshot contains one of the names ``marks``. Raises ``UnknownSnapshotError`` if no
     sizes of unknown snapshots fit.
     """
+    start = view.position
+    try:
+        return _read_searching(read, view, marks)
+    except FormatError as error:
+        if not view.of_plug_ins:
+            raise
+        # A plug-in that misreads a body takes no other serializer along.
+        reason = f"its plug-in does not read its body: {error.message}"
+        view.distrusted = dict.fromkeys(view.of_plug_ins, reason)
+        view.position, view.passed = start, {}
+        return _read_searching(read, view, marks)
+
+
+def _read_searching(
+    read: Callable[[SnapshotView], T], view: SnapshotView, marks: tuple[str, ...]
+) -> T:
     try:
         result = read(view)
     except UnknownSnapshotError as error:
@@ -104,6 +120,7 @@ class _Search(Generic[T]):
         view = SnapshotView(self._data, self._view.path, self._view.base, self._view.depth)
         view.opaque_sizes = self._sizes
         view.known = choice.known
+        view.distrusted, view.of_plug_ins = self._view.distrusted, self._view.of_plug_ins
         return view
 
     def _choice(

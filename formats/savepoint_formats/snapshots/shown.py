@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.layout import Layout, with_kryo, with_kryo_classes
+from savepoint_formats.layout import Layout, with_kryo, with_kryo_classes, with_open_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,6 +41,14 @@ class FieldNames:
                 return replace(stored, names=self.names)
             case _:
                 raise TypeError(f"a {type(stored).__name__}, which has no fields")
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedValues:
+    """Values of plug-ins without a place for bytes that are not decoded, because they are new."""
+
+    def __call__(self, stored: Layout) -> Layout:
+        return with_open_objects(stored, is_open=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from savepoint_formats.bytes.codecs import Codec
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.errors import UnknownSnapshotError, UnsupportedVersionError
+from savepoint_formats.errors import (
+    MissingPackageError,
+    UnknownSnapshotError,
+    UnsupportedVersionError,
+)
 from savepoint_formats.layout import Layout, Opaque
 from savepoint_formats.snapshots.fields import codec_of
 
@@ -48,7 +52,7 @@ _OLDEST_COMPOSITE = 3
 
 _MAX_DEPTH = 50
 _NAME = r"(?!\d)[\w$-]+"
-_CLASS_NAME = re.compile(rf"{_NAME}(\.{_NAME})*")
+CLASS_NAME = re.compile(rf"{_NAME}(\.{_NAME})*")
 
 ValueT = TypeVar("ValueT")
 
@@ -58,9 +62,11 @@ class SnapshotView(DataInputView):
 
     ``depth`` is the number of snapshots around the position. ``known`` and ``passed`` map a
     position to the value that an earlier attempt, or this view, read there, and to its end.
+    ``of_plug_ins`` are the classes read by kinds of plug-ins; ``distrusted`` maps such classes to the
+    reason why they count as unknown.
     """
 
-    __slots__ = ("depth", "known", "opaque_sizes", "passed")
+    __slots__ = ("depth", "distrusted", "known", "of_plug_ins", "opaque_sizes", "passed")
 
     def __init__(
         self, buffer: bytes | memoryview, path: str = "<bytes>", base: int = 0, depth: int = 0
@@ -70,6 +76,8 @@ class SnapshotView(DataInputView):
         self.opaque_sizes: Mapping[int, int] = {}
         self.known: Mapping[int, tuple[Any, int]] = {}
         self.passed: dict[int, tuple[Any, int]] = {}
+        self.of_plug_ins: set[str] = set()
+        self.distrusted: Mapping[str, str] = {}
 
     @property
     def is_guessed(self) -> bool:
@@ -128,7 +136,7 @@ class TypeSerializerSnapshot:
 
     def stored_layout(self) -> Layout:
         """The layout, by the snapshot alone."""
-        return KINDS[self.class_name].layout(self)
+        return known_kind(self.class_name).layout(self)
 
     @classmethod
     def read(cls, view: SnapshotView) -> TypeSerializerSnapshot:
@@ -137,9 +145,12 @@ class TypeSerializerSnapshot:
         version = view.read_int()
         if view.depth > _MAX_DEPTH:
             raise view.error(f"serializer snapshots nest deeper than {_MAX_DEPTH}")
-        kind = KINDS.get(class_name)
+        kind = None if class_name in view.distrusted else kind_of(class_name)
         if kind is None:
-            return OpaqueSnapshot.read_body(class_name, version, view, "its class is not known")
+            reason = view.distrusted.get(class_name) or why_unknown(class_name)
+            return OpaqueSnapshot.read_body(class_name, version, view, reason)
+        if class_name not in KINDS:
+            view.of_plug_ins.add(class_name)
         outer_version = kind.outer_version(version, view)
         if not kind.knows(version, outer_version):
             reason = kind.unknown_version(version, outer_version)
@@ -160,7 +171,7 @@ class TypeSerializerSnapshot:
         self.write_body(view)
 
     def write_body(self, view: DataOutputView) -> None:
-        fields = KINDS[self.class_name].fields(self.version, self.outer_version)
+        fields = known_kind(self.class_name).fields(self.version, self.outer_version)
         for index, (part, value) in enumerate(zip(fields, self.values, strict=True)):
             codec_of(part, self.values[:index]).write(view, value)
 
@@ -266,7 +277,7 @@ def read_class_name(view: SnapshotView) -> str:
     name = view.read_utf()
     # A name without a package is more likely a wrong guess than a class.
     is_likely = "." in name or not view.is_guessed
-    if not _CLASS_NAME.fullmatch(name) or not is_likely:
+    if not CLASS_NAME.fullmatch(name) or not is_likely:
         raise view.error(f"{name!r} is no name of a Java class")
     return name
 
@@ -357,3 +368,34 @@ KINDS: dict[str, SnapshotKind] = {}
 def register(kinds: Mapping[str, SnapshotKind]) -> None:
     """Adds kinds to the table."""
     KINDS.update(kinds)
+
+
+def kind_of(class_name: str) -> SnapshotKind | None:
+    """The kind of a snapshot class, also of a plug-in's; None if nobody knows it.
+
+    Plug-ins are looked for only if the table does not have the class.
+    """
+    known = KINDS.get(class_name)
+    if known is not None:
+        return known
+    from savepoint_formats.snapshots.plug_in_kinds import plug_in_kind  # noqa: PLC0415
+
+    return plug_in_kind(class_name)
+
+
+def why_unknown(class_name: str) -> str:
+    """Why a class has no kind."""
+    from savepoint_formats.snapshots.plug_in_kinds import refusal  # noqa: PLC0415  # as above
+
+    return refusal(class_name) or "its class is not known"
+
+
+def known_kind(class_name: str) -> SnapshotKind:
+    """The kind of a snapshot that was read. Raises ``MissingPackageError`` if it is not known here."""
+    kind = kind_of(class_name)
+    if kind is None:
+        raise MissingPackageError(
+            f"serializer snapshot {class_name}: its plug-in is not installed here, or is off:"
+            " install it on every machine that runs tasks"
+        )
+    return kind

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.metadata.flink_versions import is_flink_2, release
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.shown import WrittenKryo, named_row
+from savepoint_formats.snapshots.shown import ClosedValues, WrittenKryo, named_row
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
@@ -185,6 +185,7 @@ class Types:
     | ROW_DATA                          | STRUCT                                            |
     | KRYO                              | STRUCT, or the column of a class of the JDK       |
     | NULLABLE                          | that of the inner type                            |
+    | custom, of a plug-in              | that of its codec or layout                       |
     | TIME_WINDOW; GLOBAL_WINDOW        | STRUCT of start and end; VOID                     |
 
     Example:
@@ -336,6 +337,37 @@ class Types:
             )
         described = "".join(f", {known!r}" for known in classes)
         return TypeInformation(whole, f"Types.KRYO({class_name!r}{described}, flink={flink!r})")
+
+    @staticmethod
+    def custom(
+        snapshot_class: str,
+        *nested: TypeInformation,
+        version: int | None = None,
+        **fields: object,
+    ) -> TypeInformation:
+        """A type whose serializer a plug-in knows.
+
+        Args:
+            snapshot_class: The class of the serializer's snapshot, as the plug-in registers it.
+            nested: Types of the nested serializers of a composite.
+            version: Version of the snapshot; the newest that the plug-in knows by default.
+            fields: Values of the other fields of the snapshot's body, by name.
+
+        Raises:
+            MissingPackageError: No plug-in knows the class.
+            ValueError: The body has other fields.
+
+        Example:
+            >>> Types.custom("com.acme.MoneySerializer$MoneySerializerSnapshot")
+        """
+        parts = [expect_type(part).snapshot for part in nested]
+        snapshot = constructed.custom(snapshot_class, parts, dict(fields), version)
+        arguments = [repr(snapshot_class), *map(repr, nested)]
+        arguments += [f"version={version}"] if version is not None else []
+        arguments += [f"{name}={value!r}" for name, value in fields.items()]
+        return TypeInformation(
+            replace(snapshot, shown=ClosedValues()), f"Types.custom({', '.join(arguments)})"
+        )
 
     @staticmethod
     def ENUM(class_name: str, constants: Sequence[str]) -> TypeInformation:

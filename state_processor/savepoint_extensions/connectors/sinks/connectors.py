@@ -29,8 +29,8 @@ Facts = dict[str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
-class Connector:
-    """A connector.
+class SinkConnector:
+    """A connector of a sink.
 
     Attributes:
         committable: Reads a committable; raises ``FormatError`` for another connector's.
@@ -43,10 +43,10 @@ class Connector:
 
 
 CONNECTORS = (
-    Connector("file", file_sink.committable, file_sink.bucket),
-    Connector("kafka", kafka_sink.committable, kafka_sink.writer),
-    Connector("iceberg", table_sinks.iceberg_committable),
-    Connector("paimon", table_sinks.paimon_committable),
+    SinkConnector("file", file_sink.committable, file_sink.bucket),
+    SinkConnector("kafka", kafka_sink.committable, kafka_sink.writer),
+    SinkConnector("iceberg", table_sinks.iceberg_committable),
+    SinkConnector("paimon", table_sinks.paimon_committable),
 )
 
 UNKNOWN = "unknown"

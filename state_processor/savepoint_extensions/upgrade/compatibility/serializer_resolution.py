@@ -26,7 +26,7 @@ from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.nested import framed_snapshot
 from savepoint_formats.snapshots.pojo import POJO
-from savepoint_formats.snapshots.snapshot import KINDS, OpaqueSnapshot, TypeSerializerSnapshot
+from savepoint_formats.snapshots.snapshot import OpaqueSnapshot, TypeSerializerSnapshot, known_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -315,7 +315,7 @@ def _own_parts(
             continue  # Flink compares the fields alone
         if isinstance(old[name], TypeSerializerSnapshot):
             yield resolve(old[name], new[name], place)
-        elif name in _OWN_PART and KINDS[old.class_name].is_composite:
+        elif name in _OWN_PART and known_kind(old.class_name).is_composite:
             outcome, where = _OWN_PART[name], f"{place}: {old[name]} → {new[name]}"
             is_refused = outcome is Outcome.INCOMPATIBLE
             yield Resolution.of(outcome, "type-changed" if is_refused else "format-evolved", where)

@@ -1,0 +1,167 @@
+"""Plug-ins: entry points of other packages, which add rows to tables of this one.
+
+| group                   | an entry is                                          | asked when               |
+|-------------------------|------------------------------------------------------|--------------------------|
+| savepoint.serializers   | a mapping: snapshot class -> ``SnapshotKind``        | a class is not known     |
+| savepoint.connectors    | rows ``SourceConnector`` and ``SinkConnector``       | no own row reads a state |
+| savepoint.commands      | rows ``PlugInCommand``                               | a command is not known   |
+
+Only what is installed beside this package is a plug-in: nothing in a savepoint names code. An entry that
+fails is left out with one warning, and takes nothing else along.
+
+``SAVEPOINT_PLUGINS=off`` in the environment, which tasks of Spark inherit, switches all plug-ins off.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.errors import PlugInWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from importlib.metadata import EntryPoint
+
+SERIALIZERS = "savepoint.serializers"
+CONNECTORS = "savepoint.connectors"
+COMMANDS = "savepoint.commands"
+GROUPS = (SERIALIZERS, CONNECTORS, COMMANDS)
+
+SWITCH = "SAVEPOINT_PLUGINS"
+OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class PlugIn:
+    """An entry point of a package: what it adds, and the package's name and version."""
+
+    group: str
+    name: str
+    distribution: str
+    version: str
+    entry: EntryPoint
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that a plug-in adds to a table."""
+
+    plug_in: PlugIn
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The rows of a group's plug-ins.
+
+    Attributes:
+        rows: Rows that are used, by their names.
+        refused: Name -> why a row of this name is not used.
+        problems: Why plug-ins are not used, or only in part.
+    """
+
+    rows: dict[str, Row]
+    refused: dict[str, str]
+    problems: tuple[tuple[PlugIn, str], ...]
+
+    def problem_of(self, plug_in: PlugIn) -> str:
+        """Why a plug-in, or one of its rows, is not used; empty if all of it is."""
+        return "; ".join(problem for other, problem in self.problems if other == plug_in)
+
+
+def are_on() -> bool:
+    """Whether plug-ins are used."""
+    return os.environ.get(SWITCH, "").strip().lower() != OFF
+
+
+def switch_off() -> None:
+    """Switches plug-ins off in this process and its children."""
+    os.environ[SWITCH] = OFF
+
+
+@cache
+def installed(group: str) -> tuple[PlugIn, ...]:
+    """The plug-ins of a group, sorted by the names of their packages; also those that are off."""
+    plug_ins = (
+        PlugIn(
+            group,
+            entry.name,
+            entry.dist.name if entry.dist else entry.value,
+            entry.dist.version if entry.dist else "",
+            entry,
+        )
+        for entry in entry_points(group=group)
+    )
+    return tuple(sorted(plug_ins, key=lambda plug_in: (plug_in.distribution, plug_in.name)))
+
+
+def loaded(
+    group: str,
+    rows_of: Callable[[Any], Iterator[tuple[str, Any]]],
+    is_own: Callable[[str], bool],
+) -> Loaded:
+    """Loads the plug-ins of a group; nothing if they are off.
+
+    Args:
+        group: The group.
+        rows_of: Names and rows of an entry; ``TypeError`` or ``ValueError`` says what is wrong with it.
+        is_own: Whether this package has a row of a name, which no plug-in replaces.
+    """
+    rows: list[Row] = []
+    problems: list[tuple[PlugIn, str]] = []
+    for plug_in in installed(group) if are_on() else ():
+        value, problem = _load(plug_in, rows_of)
+        rows += [Row(plug_in, name, row) for name, row in value]
+        if problem:
+            problems.append((plug_in, problem))
+    return _without_doubles(rows, problems, is_own)
+
+
+def _load(
+    plug_in: PlugIn, rows_of: Callable[[Any], Iterator[tuple[str, Any]]]
+) -> tuple[list[tuple[str, Any]], str]:
+    """The rows of a plug-in, or why it has none."""
+    try:
+        return list(rows_of(plug_in.entry.load())), ""
+    except (Exception, SystemExit) as error:  # a plug-in may do anything
+        return [], " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _without_doubles(
+    rows: list[Row], problems: list[tuple[PlugIn, str]], is_own: Callable[[str], bool]
+) -> Loaded:
+    """Refuses all rows that share a name, because no order among plug-ins decides."""
+    by_name: dict[str, list[Row]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, []).append(row)
+    used: dict[str, Row] = {}
+    refused: dict[str, str] = {}
+    for name, same in by_name.items():
+        owners = [str(row.plug_in) for row in same]
+        if is_own(name):
+            owners.insert(0, "savepoint-state-processor itself")
+        if len(owners) == 1:
+            used[name] = same[0]
+            continue
+        refused[name] = f"{name} is registered by {' and by '.join(owners)}"
+        problems += [(row.plug_in, refused[name]) for row in same]
+    return Loaded(used, refused, tuple(problems))
+
+
+def warn_of(problems: Loaded) -> None:
+    """Warns of each problem in one line."""
+    for plug_in, problem in dict.fromkeys(problems.problems):
+        warnings.warn(
+            f"plug-in {plug_in}, {plug_in.name} of {plug_in.group}, is not used: {problem}",
+            PlugInWarning,
+            stacklevel=2,
+        )

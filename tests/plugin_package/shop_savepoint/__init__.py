@@ -1,0 +1,1 @@
+"""A plug-in of savepoint for the jobs of a shop."""
