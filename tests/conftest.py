@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
-# A first call may compile, and other tests run meanwhile: how long one takes says nothing of it.
+# Other tests run meanwhile: how long a call takes says nothing of it.
 # Half as many examples as by default find what they find in other runs: each run has others.
 settings.register_profile(
     "results", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
@@ -41,21 +41,6 @@ _FIXTURES = ("spark", "slow")
 
 # What runs with the fast tests all the same.
 _SMOKE = ROOT / "tests" / "spark" / "test_smoke.py"
-
-# Tests that compile all there is to compile, and tests that need no machine code, in this order.
-_COMPILING = ("unit/formats/program", "unit/formats/state_files", "unit/formats/pass_through")
-_COMPILING_NOTHING = (
-    # One of these mostly waits for a store that refuses requests; as the last test it would run alone.
-    "unit/test_strikes",
-    *("unit/formats/metadata", "unit/formats/new_snapshot", "unit/formats/snapshots"),
-    *("unit/formats/test_two_writers", "unit/savepoint_functions/functions/backends"),
-    *("unit/formats/java", "unit/savepoint_extensions/connectors/kafka", "unit/formats/layout"),
-    *(
-        "unit/formats/values/kryo/test_kryo_vectors",
-        "unit/formats/values/test_",
-        "unit/formats/values",
-    ),
-)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,30 +72,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("smoke") is None:
             for mark in filter(None, marks):
                 item.add_marker(mark)
-    items[:] = _in_order(items)
-
-
-def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Tests in an order in which machine code is compiled once, not by each of two workers.
-
-    The first worker begins with the first half of the tests: with those that compile everything,
-    which takes half a minute. The second begins with the second half: with tests that need no
-    machine code. Tests that are marked ``smoke`` go last, when all is compiled for the processes of
-    Spark.
-    """
-
-    def rank(item: pytest.Item, places: tuple[str, ...]) -> int:
-        place = item.path.relative_to(ROOT / "tests").as_posix()
-        return next((n for n, one in enumerate(places) if place.startswith(one)), len(places))
-
-    def is_late(item: pytest.Item) -> bool:
-        return item.get_closest_marker("smoke") is not None
-
-    by_rank = sorted(items, key=lambda item: rank(item, _COMPILING_NOTHING))
-    others = [item for item in by_rank if rank(item, _COMPILING_NOTHING) == len(_COMPILING_NOTHING)]
-    others.sort(key=lambda item: (is_late(item), rank(item, _COMPILING)))
-    half = len(items) // 2
-    return [*others[:half], *by_rank[: len(items) - len(others)], *others[half:]]
 
 
 @pytest.fixture(scope="module", params=["machine code", "interpreted"])
