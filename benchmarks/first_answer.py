@@ -1,8 +1,7 @@
 """How long ten commands take: whole processes, against Python and DuckDB that do next to nothing.
 
-Every round runs ``python -c pass``, a query of DuckDB over nothing, and each command with an empty
-cache of machine code (cold) and once more (warm), one after the other. Shown are medians, of CPU
-time too, which other work on the machine disturbs less.
+Every round runs ``python -c pass``, a query of DuckDB over nothing, and each command, one after the
+other. Shown are medians, of CPU time too, which other work on the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -37,16 +36,14 @@ Taken = tuple[float, float]
 """Seconds, by the clock and of CPU."""
 
 
-def taken(*arguments: str, cache: str) -> Taken:
+def taken(*arguments: str) -> Taken:
     """Time of a Python process from its start to its end."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    environment = os.environ | {"SAVEPOINT_CACHE_DIR": cache}
     subprocess.run(
         [sys.executable, *arguments],
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=environment,
     )
     seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -58,14 +55,12 @@ def measured(values: dict[str, str]) -> dict[str, Taken]:
     with tempfile.TemporaryDirectory() as folder:
         values = {**values, "out": f"{folder}/rows.parquet"}
         times = {
-            "python -c pass": taken("-c", "pass", cache=folder),
-            "duckdb: select 1": taken("-c", "import duckdb; duckdb.sql('select 1')", cache=folder),
+            "python -c pass": taken("-c", "pass"),
+            "duckdb: select 1": taken("-c", "import duckdb; duckdb.sql('select 1')"),
         }
         for name, command in _COMMANDS.items():
             filled = [part.format(**values) for part in command]
-            with tempfile.TemporaryDirectory() as cache:
-                for state in ("cold", "warm"):
-                    times[f"{name}, {state}"] = taken("-c", _PROGRAM, *filled, cache=cache)
+            times[name] = taken("-c", _PROGRAM, *filled)
     return times
 
 

@@ -12,7 +12,6 @@ the last round: above 2.5 others have disturbed it.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,11 +28,9 @@ from measure import (
     installed_flink,
     measuring_parser,
     megabytes,
-    peak_memory,
     print_table,
 )
 
-from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
 from savepoint_formats.scan.splits import KeyedSplit
 from state_processor import Savepoint
 
@@ -77,40 +74,6 @@ def read_by_spark(savepoint: BenchmarkSavepoint, spark: SparkSession, run: int) 
     row = frame.selectExpr("count(key)", "sum(count)", "sum(length(name))").first()
     assert row is not None
     expect_totals((row[0], row[1], row[2]), savepoint.path, savepoint.keys)
-
-
-@dataclass(frozen=True, slots=True)
-class FirstUse:
-    """Time of a fresh process for a first read of almost nothing.
-
-    Attributes:
-        imports: Seconds until the modules are there.
-        first: Seconds of the first reading.
-        second: Seconds of the second one, for which no machine code is made or loaded.
-        memory: Peak, in bytes.
-    """
-
-    imports: float
-    first: float
-    second: float
-    memory: int
-
-    def __str__(self) -> str:
-        kernel = self.first - self.second
-        return f"kernel {kernel:.2f} s, imports {self.imports:.2f} s, {megabytes(self.memory)} MB"
-
-
-def first_use(savepoint: BenchmarkSavepoint, started: float) -> FirstUse:
-    """In this process, with whatever is in the cache of machine code."""
-    imports = time.time() - started
-    # So little would be read without machine code.
-    ALLOWANCE.left = float("-inf")
-    seconds = []
-    for _ in range(2):
-        start = time.perf_counter()
-        read_by_arrow(savepoint)
-        seconds.append(time.perf_counter() - start)
-    return FirstUse(imports, seconds[0], seconds[1], peak_memory(os.getpid()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +143,6 @@ def report(flink: Flink, savepoint: BenchmarkSavepoint, options: argparse.Namesp
     print_table(title, sized, savepoint.keys)
 
 
-def report_first_use(savepoint: BenchmarkSavepoint) -> None:
-    """Compile time of the kernel, once per machine and once per process."""
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["SAVEPOINT_CACHE_DIR"] = cache
-        for what in ("nothing cached", "cached"):
-            print(f"first use, {what}: {in_fresh_process(first_use, savepoint)}", flush=True)
-        del os.environ["SAVEPOINT_CACHE_DIR"]
-
-
 def main() -> None:
     """Makes what is not there, measures, prints."""
     parser = measuring_parser(__doc__, READERS)
@@ -196,10 +150,7 @@ def main() -> None:
     options = parser.parse_args()
     flink = installed_flink(options)
     for form in options.form:
-        tiny = BenchmarkSavepoint(options.folder, form, 1000)
-        tiny.make(flink)
         print(f"\n{form}")
-        report_first_use(tiny)
         for keys in options.keys:
             savepoint = BenchmarkSavepoint(options.folder, form, keys)
             savepoint.make(flink)
