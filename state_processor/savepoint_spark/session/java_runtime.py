@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from savepoint_formats.program.kernel.code.own_folder import own_folder
+from savepoint_spark.session.own_folder import own_folder
 
 OLDEST_JAVA = 17
 
