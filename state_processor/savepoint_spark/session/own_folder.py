@@ -1,7 +1,7 @@
-"""Folders whose files only this user can write: machine code and programs are run from there.
+"""Folders whose files only this user can write: Java and its script are run from there.
 
-A folder for caches may be shared: ``SAVEPOINT_CACHE_DIR``, ``XDG_CACHE_HOME`` or ``HOME`` of several
-users. So each user has a folder of their own in it.
+A folder for caches may be shared: ``XDG_CACHE_HOME`` or ``HOME`` of several users. So each user has a
+folder of their own in it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def own_folder(place: Path) -> Path | None:
     return None
 
 
-def is_trusted(folder: Path, owner: int = _ROOT) -> bool:
-    """Whether a folder is no link, and only this user, root or an owner can write there."""
+def is_trusted(folder: Path) -> bool:
+    """Whether a folder is no link, and only this user or root can write there."""
     if sys.platform == "win32":
         return True
     try:
         status = folder.lstat()
     except OSError:
         return False
-    is_ours = status.st_uid in (os.geteuid(), _ROOT, owner)
+    is_ours = status.st_uid in (os.geteuid(), _ROOT)
     return stat.S_ISDIR(status.st_mode) and is_ours and not status.st_mode & _OF_OTHERS
