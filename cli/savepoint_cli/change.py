@@ -19,8 +19,6 @@ from savepoint_cli.modify import destination, errors_of_spark, writes
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, command, common_option
 from savepoint_cli.terminal.output import output_option
-from savepoint_database.privacy.certificate import ErasureCertificate
-from savepoint_database.privacy.found_values import FoundValues
 from savepoint_formats.errors import NotAcceptedError
 from savepoint_formats.new_snapshot.whole_file import whole_file
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from savepoint_cli.modify import Change, Destination
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
-    from state_processor import SavepointWriter
+    from state_processor import FoundValues, SavepointWriter
 
 _SQL_OPTIONS = ("value", "expression", "where")
 _nanoseconds = common_option(
@@ -292,7 +290,7 @@ def delete_keys(
         with errors_of_spark():
             destination.write(output, session.delete_keys(operator, str(where), **read))
         return
-    known = FoundValues.of_json(
+    known = state_processor.FoundValues.of_json(
         options.utf8_text(Path(found_file).read_bytes(), found_file), found_file
     )
     session = writer.with_session(started_session())
@@ -306,7 +304,7 @@ def delete_keys(
 
 def _certify(before: FoundValues, after: FoundValues, paths: tuple[str, ...]) -> None:
     """Writes a certificate; ends the command unless it proves that no value is left."""
-    certificate = ErasureCertificate.of(before, after)
+    certificate = state_processor.ErasureCertificate.of(before, after)
     for path in paths:
         text = certificate.to_html() if path.endswith(".html") else certificate.to_json()
         with whole_file(path, is_overwritten=True) as file:

@@ -78,6 +78,10 @@ class MaskedOperator:
         """Whether keys change, and with them their key groups."""
         return any(_root(name) == "key" for fields in self.rules.values() for name in fields)
 
+    def with_hash_keys(self, hash_keys: HashKeys | None) -> MaskedOperator:
+        """The same masks, with hash codes of keys whose type doesn't tell them."""
+        return replace(self, hash_keys=hash_keys)
+
     def entries(self, state_chunk: StateChunk) -> StoredEntries:
         """The entries with masked keys and values; raises what ``tallied`` raises."""
         return self.tallied(state_chunk, {})

@@ -26,7 +26,6 @@ from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where
 from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instances
-from savepoint_spark.changing.mask_census import mask_census
 from savepoint_spark.changing.migration import Migration
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_database.privacy.mask_plan import MaskedField
     from savepoint_formats.plans.node_rows import NodeRows
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
@@ -91,14 +89,6 @@ class ChangedOperator(OperatorChanges):
         """Its remaining keyed states, in their stored form."""
         types = StoredTypes.of(self.operator)
         return self._passed(spark, types.key, self._passing_of(types), self._listed())
-
-    def masked_fields(self, spark: SparkSession) -> Iterator[MaskedField]:
-        """Fields of its states, with counts of masked values; raises what ``mask_census`` raises."""
-        if self.masks is None or self._masked is None:
-            return
-        rows = self.stored_rows(spark) if self.operator.has_keyed_state else None
-        masked, removed = self._masked, self.removed
-        yield from self.masks.told(mask_census(spark, self.operator, masked, rows, removed))
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """See ``SavepointWriter.merge_local``."""

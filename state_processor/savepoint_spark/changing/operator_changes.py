@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.privacy.mask_plan import MaskPlan
-    from savepoint_database.privacy.masked_entries import MaskedOperator
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
@@ -50,6 +48,7 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_spark.changing.masks import MaskedEntries, Masks
     from savepoint_spark.changing.migration import Migration
     from savepoint_spark.writing.operator_plan import ElementRows
     from savepoint_spark.writing.write_context import WriteContext
@@ -76,7 +75,7 @@ class OperatorChanges:
     is_canonical: bool = False
     migration: Migration | None = None
     choices: tuple[KeyChoice, ...] = ()
-    masks: MaskPlan | None = None
+    masks: Masks | None = None
 
     @property
     def moves_keys(self) -> bool:
@@ -151,7 +150,7 @@ class OperatorChanges:
         touched = {*self.removed, *(name for name, _ in self.headers.states)}
         touched.update(name for table in self.tables for name in table.touched)
         touched.update(self.migration.touched if self.migration is not None else ())
-        touched.update(self._masked.rules if self._masked is not None else ())
+        touched.update(self.masked.rules if self.masked is not None else ())
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
         # Only the headers know which states name the class.
         changes = self.deleted is not None or self.merged is not None or bool(self.choices)
@@ -196,12 +195,13 @@ class OperatorChanges:
         return added.beside(passing, (passed,) if passing else (), order)
 
     @property
-    def _masked(self) -> MaskedOperator | None:
+    def masked(self) -> MaskedEntries | None:
+        """Its masks, with hash codes of its keys."""
         masked = None if self.masks is None else self.masks.masked()
-        return None if masked is None else replace(masked, hash_keys=self._hash_keys)
+        return None if masked is None else masked.with_hash_keys(self._hash_keys)
 
     def _masked_elements(self, rows: StoredElements) -> StoredElements:
-        masked = self._masked
+        masked = self.masked
         if masked is None or rows.state.name not in masked.rules:
             return rows
         states = self.operator.catalog.states
@@ -230,7 +230,7 @@ class OperatorChanges:
             self._hash_keys,
             choices,
             self.is_local,
-            self._masked or self._recoded.entries,
+            self.masked or self._recoded.entries,
         )
 
     def _expect_known(self) -> None:

@@ -205,14 +205,12 @@ def written_savepoint(
 def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
     """Fields of masked state with counts; ``MaskError`` if masks would make keys equal."""
     changes = (planned.change for planned in writer.operators)
-    if writer.spark is None:
+    masked = [change for change in changes if change is not None and change.masks is not None]
+    if not masked or writer.spark is None:
         return writer.unmasked
-    counted = (
-        field
-        for change in changes
-        if change is not None
-        for field in change.masked_fields(writer.spark)
-    )
+    from savepoint_extensions.privacy.private_writer import masked_fields  # noqa: PLC0415  # loads no extension before it is used
+
+    counted = (field for change in masked for field in masked_fields(change, writer.spark))
     return (*counted, *writer.unmasked)
 
 

@@ -1,0 +1,1 @@
+"""Masks of values, and values that are looked for."""
