@@ -194,7 +194,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         audit.live_jobs: "List those of a running cluster's jobs",
         audit.history: "Show what a key had in each of them",
         _of_extension(
-            "savepoint_cli.privacy:find_values"
+            "savepoint_extensions.privacy.privacy_commands:find_values"
         ): "Find a value: in keys, values, operator state, bytes",
         audit.gc: "List or remove files that none of them needs",
     },
@@ -217,10 +217,10 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         change.update_state: "Update the values of a state, by SQL",
         change.delete_keys: "Delete keys, by SQL or from the answer of find",
         _of_extension(
-            "savepoint_cli.privacy:mask"
+            "savepoint_extensions.privacy.privacy_commands:mask"
         ): "Mask values and keys by rules, or draft the rules",
         _of_extension(
-            "savepoint_cli.privacy:sample"
+            "savepoint_extensions.privacy.privacy_commands:sample"
         ): "Copy a sample of its keys, masked if wanted",
         modify.merge_local: "Merge local keyed state into ordinary state",
     },

@@ -39,11 +39,6 @@ from savepoint_database.files.table_format import (
     FileSplit,
     TableFormat,
 )
-from savepoint_database.privacy.certificate import ErasureCertificate
-from savepoint_database.privacy.found_values import FoundPlace, FoundValues, find
-from savepoint_database.privacy.mask_plan import MaskedField
-from savepoint_database.privacy.mask_rules import MaskRules
-from savepoint_database.privacy.suggestions import MaskSuggestions
 from savepoint_database.snapshot.description import (
     ColumnDescription,
     FileDescription,
@@ -121,6 +116,11 @@ from savepoint_extensions.mixed_mode.running_stream import (
 from savepoint_extensions.mixed_mode.stream_function import (
     OperatorSettings,
 )
+from savepoint_extensions.privacy.certificate import ErasureCertificate
+from savepoint_extensions.privacy.found_values import FoundPlace, FoundValues, find
+from savepoint_extensions.privacy.mask_plan import MaskedField
+from savepoint_extensions.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.suggestions import MaskSuggestions
 from savepoint_extensions.upgrade.compatibility.expected_job import (
     JobOperator,
     JobSchema,

@@ -30,8 +30,6 @@ from fuzz.seed_texts import (
 )
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
 from savepoint_database.checks.sql_changes import given_matches
-from savepoint_database.privacy.found_values import FoundValues
-from savepoint_database.privacy.mask_rules import SECRET_VARIABLE, MaskRules
 from savepoint_database.rows.row_condition import RowCondition, evaluated
 from savepoint_database.snapshot.key_types import described_job_types, key_types_of, types_of_text
 from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
@@ -40,6 +38,8 @@ from savepoint_database.sql.sql_database import SqlDatabase
 from savepoint_database.sql.sql_text import Dialect, expect_spark_query, named_tables, rewritten
 from savepoint_database.types.class_library import ClassLibrary, described_classes
 from savepoint_database.types.type_names import parse_type
+from savepoint_extensions.privacy.found_values import FoundValues
+from savepoint_extensions.privacy.mask_rules import SECRET_VARIABLE, MaskRules
 from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
 from savepoint_extensions.upgrade.expected_state import job_schema
 from savepoint_formats.bytes.data_view import DataInputView

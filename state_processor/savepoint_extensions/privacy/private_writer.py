@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.privacy.chosen_keys import limits_of, listed_keys, lowest_hashes
-from savepoint_database.privacy.file_search import keyed_files
-from savepoint_database.privacy.mask_plan import MaskPlan, expect_all_named
-from savepoint_database.privacy.mask_rules import MaskRules
-from savepoint_database.privacy.masked_entries import MaskedOperator
+from savepoint_extensions.privacy.chosen_keys import limits_of, listed_keys, lowest_hashes
+from savepoint_extensions.privacy.file_search import keyed_files
+from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named
+from savepoint_extensions.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.masked_entries import MaskedOperator
 from savepoint_formats.errors import KeyTypeError, SchemaChangeError
 from savepoint_formats.pass_through.divided_entries import SampledKeys
 from savepoint_spark.changing import needs_conversion
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_database.privacy.found_values import FoundValues
-    from savepoint_database.privacy.mask_plan import MaskedField
+    from savepoint_extensions.privacy.found_values import FoundValues
+    from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_formats.pass_through.divided_entries import KeyChoice
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.stored_rows import StoredKeyedRows, StoredSplit
@@ -54,7 +54,7 @@ def masked_fields(change: ChangedOperator, spark: SparkSession) -> Iterator[Mask
     plan, entries = change.masks, change.masked
     if not isinstance(plan, MaskPlan) or not isinstance(entries, MaskedOperator):
         return
-    from savepoint_spark.changing.mask_census import mask_census  # noqa: PLC0415  # Spark is slow
+    from savepoint_extensions.privacy.mask_census import mask_census  # noqa: PLC0415  # Spark is slow
 
     rows = change.stored_rows(spark) if change.operator.has_keyed_state else None
     yield from plan.told(mask_census(spark, change.operator, entries, rows, change.removed))

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from savepoint_database.privacy.found_values import FoundValues
-    from savepoint_database.privacy.mask_rules import MaskRules
+    from savepoint_extensions.privacy.found_values import FoundValues
+    from savepoint_extensions.privacy.mask_rules import MaskRules
     from state_processor.savepoint.writer import SavepointWriter
 
 

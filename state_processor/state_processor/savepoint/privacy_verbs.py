@@ -9,8 +9,8 @@ from savepoint_database.snapshot.snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_database.privacy.found_values import FoundValues
-    from savepoint_database.privacy.suggestions import MaskSuggestions
+    from savepoint_extensions.privacy.found_values import FoundValues
+    from savepoint_extensions.privacy.suggestions import MaskSuggestions
 
 
 class PrivacyVerbs(Snapshot):
@@ -37,7 +37,7 @@ class PrivacyVerbs(Snapshot):
             >>> savepoint.find(["ada@example.com"]).keys()
             {'summarize': ['42']}
         """
-        from savepoint_database.privacy.found_values import find_in  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.privacy.found_values import find_in  # noqa: PLC0415  # loads no extension before it is used
 
         return find_in(self, values, contains=contains)
 
@@ -53,6 +53,6 @@ class PrivacyVerbs(Snapshot):
         Example:
             >>> Path("rules.yaml").write_text(savepoint.mask_suggestions().to_yaml())
         """
-        from savepoint_database.privacy.suggestions import MaskSuggestions  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.privacy.suggestions import MaskSuggestions  # noqa: PLC0415  # loads no extension before it is used
 
         return MaskSuggestions.of(self, limit)

@@ -26,7 +26,7 @@ from savepoint_spark.writing.write_context import WriteContext
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from savepoint_database.privacy.mask_plan import MaskedField
+    from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.copying import Progress

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_database.privacy.mask_plan import MaskedField
+    from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.new_snapshot.copying import Progress
     from savepoint_formats.plans.plan_diff import SqlChange

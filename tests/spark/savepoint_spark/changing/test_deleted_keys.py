@@ -8,7 +8,7 @@ import pytest
 from support.keys_of_kinds import KINDS, KindOfKey
 from support.sample_rows import SAMPLES
 
-from savepoint_database.privacy.chosen_keys import listed_keys
+from savepoint_extensions.privacy.chosen_keys import listed_keys
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.pass_through.divided_entries import ListedKeys
 from state_processor import Savepoint

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pytest
 from support.keys_of_kinds import KINDS, KindOfKey
 
-from savepoint_database.privacy.chosen_keys import listed_keys
-from savepoint_database.privacy.mask_plan import MaskPlan
-from savepoint_database.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.chosen_keys import listed_keys
+from savepoint_extensions.privacy.mask_plan import MaskPlan
+from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_formats.errors import KeyTypeError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.divided_entries import decoded_keys

@@ -8,7 +8,7 @@ from cramjam import snappy
 from rocksdict import DBCompressionType, Rdict
 from support.rocksdb_databases import Files, make, table_options
 
-from savepoint_database.privacy.hidden_contents import framed_contents, table_versions
+from savepoint_extensions.privacy.hidden_contents import framed_contents, table_versions
 from savepoint_formats.bytes.snappy import IDENTIFIER
 from savepoint_formats.errors import FormatError
 from savepoint_formats.locations.state_file import StateFile

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from support.masks import stored_forms
 
-from savepoint_database.privacy.text_forms import forms_pattern, text_forms
+from savepoint_extensions.privacy.text_forms import forms_pattern, text_forms
 
 
 @pytest.mark.parametrize("text", ["ada@example.com", "Zoë", "日本 商店", "🦩 flamingo", "x", "\0"])

@@ -4,9 +4,9 @@ import pytest
 from support.masks import SECRET
 from support.sample_rows import Sample
 
-from savepoint_database.privacy.mask_plan import MaskPlan, expect_all_named, mask_fields
-from savepoint_database.privacy.mask_rules import MaskRules
-from savepoint_database.privacy.masked_entries import Tally
+from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named, mask_fields
+from savepoint_extensions.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.masked_entries import Tally
 from savepoint_formats.errors import MaskError
 
 

@@ -19,8 +19,8 @@ from support.object_samples import OBJECTS, by_id
 from support.object_samples import opened as opened_objects
 from support.sample_rows import Sample
 
+from savepoint_extensions.privacy import mask_census
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_spark.changing import mask_census
 from state_processor import (
     KeyTypeError,
     MaskError,

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.privacy.mask_methods import FieldType, field_type
 from savepoint_database.types.spark_values import bounds
+from savepoint_extensions.privacy.mask_methods import FieldType, field_type
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import parts

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.privacy.permutation import (
+from savepoint_database.rows.row_condition import evaluated
+from savepoint_extensions.privacy.permutation import (
     digest,
     digest_of_size,
     permuted_decimal,
     permuted_digits,
     permuted_integer,
 )
-from savepoint_database.rows.row_condition import evaluated
 from savepoint_formats.errors import KeyTypeError, MaskError
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.values.kinds.precise_times import is_precise
@@ -30,7 +30,7 @@ from savepoint_formats.values.kinds.precise_times import is_precise
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from savepoint_database.privacy.mask_rules import Rule
+    from savepoint_extensions.privacy.mask_rules import Rule
 
 
 class FieldType(StrEnum):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from savepoint_database.privacy.masked_entries import Tally
+from savepoint_extensions.privacy.masked_entries import Tally
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import MaskError
 from savepoint_formats.pass_through.divided_entries import encoded_keys
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from savepoint_database.privacy.masked_entries import MaskedOperator, Tallies
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_extensions.privacy.masked_entries import MaskedOperator, Tallies
     from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_spark.changing.stored_rows import StoredKeyedRows, StoredSplit
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from savepoint_database.privacy.field_walk import FieldWalk, field_types
-from savepoint_database.privacy.mask_methods import FieldType
+from savepoint_extensions.privacy.field_walk import FieldWalk, field_types
+from savepoint_extensions.privacy.mask_methods import FieldType
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import (
     BigDecimal,

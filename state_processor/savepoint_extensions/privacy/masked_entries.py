@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.privacy.field_walk import FieldWalk
-from savepoint_database.privacy.mask_methods import METHODS
+from savepoint_extensions.privacy.field_walk import FieldWalk
+from savepoint_extensions.privacy.mask_methods import METHODS
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MaskError, within
 from savepoint_formats.layout import with_open_pojos
@@ -28,7 +28,7 @@ from savepoint_formats.values.recoding import holds_kryo
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from savepoint_database.privacy.mask_rules import Rule
+    from savepoint_extensions.privacy.mask_rules import Rule
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
     from savepoint_formats.pass_through.new_key_groups import KeyGroups

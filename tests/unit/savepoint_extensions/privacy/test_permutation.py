@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from savepoint_database.privacy.permutation import (
+from savepoint_extensions.privacy.permutation import (
     digest_of_size,
     permuted,
     permuted_decimal,

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from support.masks import SECRET, hashed
 
-from savepoint_database.privacy.mask_methods import METHODS, FieldType, field_type
-from savepoint_database.privacy.mask_rules import Rule
+from savepoint_extensions.privacy.mask_methods import METHODS, FieldType, field_type
+from savepoint_extensions.privacy.mask_rules import Rule
 from savepoint_formats.errors import ConditionError, MaskError
 from savepoint_formats.values.kinds.precise_times import precise_times, precise_type
 

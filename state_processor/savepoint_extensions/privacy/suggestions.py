@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
-from savepoint_database.privacy.field_walk import FieldWalk
-from savepoint_database.privacy.mask_methods import FieldType
-from savepoint_database.privacy.mask_plan import is_rest, mask_fields
-from savepoint_database.privacy.masked_entries import walked_keys, walked_values
+from savepoint_extensions.privacy.field_walk import FieldWalk
+from savepoint_extensions.privacy.mask_methods import FieldType
+from savepoint_extensions.privacy.mask_plan import is_rest, mask_fields
+from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.scan.splits import operator_splits
@@ -28,9 +28,9 @@ from savepoint_formats.state_files.state import element_layout, entry_layouts, k
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_database.privacy.mask_rules import MaskField
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_extensions.privacy.mask_rules import MaskField
     from savepoint_formats.state_files.state import State
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_database.privacy.field_walk import field_types
-from savepoint_database.privacy.mask_methods import METHODS, FieldType
-from savepoint_database.privacy.mask_rules import MaskField, rule_for
-from savepoint_database.privacy.masked_entries import (
+from savepoint_extensions.privacy.field_walk import field_types
+from savepoint_extensions.privacy.mask_methods import METHODS, FieldType
+from savepoint_extensions.privacy.mask_rules import MaskField, rule_for
+from savepoint_extensions.privacy.masked_entries import (
     KEY_FIELDS,
     VALUE,
     MaskedOperator,
 )
-from savepoint_database.privacy.own_states import WINDOW_SETS, has_own_namespaces, is_own_state
+from savepoint_extensions.privacy.own_states import WINDOW_SETS, has_own_namespaces, is_own_state
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.program.assembly import program
@@ -23,9 +23,9 @@ from savepoint_formats.values.kryo.structs import UNDECODED
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from savepoint_database.privacy.mask_rules import MaskRules, Rule
-    from savepoint_database.privacy.masked_entries import Tallies
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_extensions.privacy.mask_rules import MaskRules, Rule
+    from savepoint_extensions.privacy.masked_entries import Tallies
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from support.sample_rows import Sample
 
-from savepoint_database.privacy.chosen_keys import limits_of, listed_keys
+from savepoint_extensions.privacy.chosen_keys import limits_of, listed_keys
 from savepoint_formats.errors import KeyTypeError
 
 

@@ -8,8 +8,8 @@ import pytest
 from support.masks import SECRET, hashed
 from support.sample_rows import Sample
 
-from savepoint_database.privacy.mask_plan import MaskPlan
-from savepoint_database.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.mask_plan import MaskPlan
+from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.divided_entries import decoded_keys
@@ -18,7 +18,7 @@ from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.state_files.state import entry_layouts, key_layout
 
 if TYPE_CHECKING:
-    from savepoint_database.privacy.masked_entries import MaskedOperator, Tallies
+    from savepoint_extensions.privacy.masked_entries import MaskedOperator, Tallies
     from savepoint_formats.state_files.state_chunk import StateChunk
 
 

@@ -9,13 +9,13 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import Destination, dry_run_option, overwrite_option, writes
-from savepoint_database.privacy.found_values import find
+from savepoint_extensions.privacy.found_values import find
 from savepoint_formats.new_snapshot.whole_file import whole_file
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
-    from savepoint_database.privacy.found_values import SearchedSnapshot
+    from savepoint_extensions.privacy.found_values import SearchedSnapshot
     from state_processor import SavepointWriter
 
 _strict = click.option(

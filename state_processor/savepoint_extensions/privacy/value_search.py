@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.audit.key_state import key_texts
-from savepoint_database.privacy.field_walk import FieldWalk
-from savepoint_database.privacy.masked_entries import walked_keys, walked_values
-from savepoint_database.privacy.text_forms import is_only_text, text_forms
+from savepoint_extensions.privacy.field_walk import FieldWalk
+from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
+from savepoint_extensions.privacy.text_forms import is_only_text, text_forms
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.pass_through.divided_entries import decoded_keys

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from savepoint_database.privacy.hidden_contents import (
+from savepoint_extensions.privacy.hidden_contents import (
     CHUNK_SIZE,
     framed_contents,
     table_versions,
 )
-from savepoint_database.privacy.text_forms import forms_pattern, is_only_text, text_forms
+from savepoint_extensions.privacy.text_forms import forms_pattern, is_only_text, text_forms
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.state_file import StateFile

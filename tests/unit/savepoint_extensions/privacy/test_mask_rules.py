@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.masks import SECRET
 
-from savepoint_database.privacy.mask_methods import FieldType
-from savepoint_database.privacy.mask_rules import MaskField, MaskRules, rule_for
+from savepoint_extensions.privacy.mask_methods import FieldType
+from savepoint_extensions.privacy.mask_rules import MaskField, MaskRules, rule_for
 from savepoint_formats.errors import DescriptionError, MaskError
 
 if TYPE_CHECKING:

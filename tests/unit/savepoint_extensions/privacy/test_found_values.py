@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from support.sample_rows import Sample, copy_of, file_of
 
-from savepoint_database.privacy.certificate import ErasureCertificate
-from savepoint_database.privacy.file_search import FileSearch
-from savepoint_database.privacy.found_values import FoundValues, find, find_in
 from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_extensions.privacy.certificate import ErasureCertificate
+from savepoint_extensions.privacy.file_search import FileSearch
+from savepoint_extensions.privacy.found_values import FoundValues, find, find_in
 from savepoint_formats.errors import DescriptionError
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.privacy.file_search import FileSearch
-from savepoint_database.privacy.value_search import ValueSearch
 from savepoint_database.snapshot.retained import snapshots
 from savepoint_database.snapshot.snapshot import Snapshot, opening_of
+from savepoint_extensions.privacy.file_search import FileSearch
+from savepoint_extensions.privacy.value_search import ValueSearch
 from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUidWarning
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from support.masks import SECRET
 from support.sample_rows import Sample
 
-from savepoint_database.privacy.mask_plan import MaskPlan
-from savepoint_database.privacy.mask_rules import MaskRules
-from savepoint_database.privacy.suggestions import MaskSuggestions
+from savepoint_extensions.privacy.mask_plan import MaskPlan
+from savepoint_extensions.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.suggestions import MaskSuggestions
 
 if TYPE_CHECKING:
     import pytest

@@ -19,7 +19,7 @@ from savepoint_formats.printable import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_database.privacy.found_values import FoundPlace, FoundValues
+    from savepoint_extensions.privacy.found_values import FoundPlace, FoundValues
 
 UNKNOWABLE = tuple(
     " ".join(line.split())

@@ -1,1 +1,0 @@
-"""Masks of values, and values that are looked for."""
