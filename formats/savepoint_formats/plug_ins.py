@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from importlib.metadata import EntryPoint
 
+    RowsOf = Callable[["PlugIn", Any], Iterator[tuple[str, Any]]]
+
 SERIALIZERS = "savepoint.serializers"
 CONNECTORS = "savepoint.connectors"
 COMMANDS = "savepoint.commands"
@@ -73,6 +75,14 @@ class Loaded:
     refused: dict[str, str]
     problems: tuple[tuple[PlugIn, str], ...]
 
+    def lines(self) -> Iterator[str]:
+        """Each problem as a line of a warning."""
+        for plug_in, problem in dict.fromkeys(self.problems):
+            yield (
+                f"plug-in {plug_in}, {plug_in.name} of {plug_in.group}, is not used, or only in part:"
+                f" {problem}"
+            )
+
     def problem_of(self, plug_in: PlugIn) -> str:
         """Why a plug-in, or one of its rows, is not used; empty if all of it is."""
         return "; ".join(problem for other, problem in self.problems if other == plug_in)
@@ -106,19 +116,23 @@ def installed(group: str) -> tuple[PlugIn, ...]:
 
 def loaded(
     group: str,
-    rows_of: Callable[[Any], Iterator[tuple[str, Any]]],
+    rows_of: RowsOf,
     is_own: Callable[[str], bool],
+    name: str | None = None,
 ) -> Loaded:
     """Loads the plug-ins of a group; nothing if they are off.
 
     Args:
         group: The group.
-        rows_of: Names and rows of an entry; ``TypeError`` or ``ValueError`` says what is wrong with it.
+        rows_of: Names and rows of a plug-in's entry; ``TypeError`` or ``ValueError`` says what is wrong with it.
         is_own: Whether this package has a row of a name, which no plug-in replaces.
+        name: The name of the entries to load; all by default.
     """
     rows: list[Row] = []
     problems: list[tuple[PlugIn, str]] = []
     for plug_in in installed(group) if are_on() else ():
+        if name not in (None, plug_in.name):
+            continue
         value, problem = _load(plug_in, rows_of)
         rows += [Row(plug_in, name, row) for name, row in value]
         if problem:
@@ -126,12 +140,10 @@ def loaded(
     return _without_doubles(rows, problems, is_own)
 
 
-def _load(
-    plug_in: PlugIn, rows_of: Callable[[Any], Iterator[tuple[str, Any]]]
-) -> tuple[list[tuple[str, Any]], str]:
+def _load(plug_in: PlugIn, rows_of: RowsOf) -> tuple[list[tuple[str, Any]], str]:
     """The rows of a plug-in, or why it has none."""
     try:
-        return list(rows_of(plug_in.entry.load())), ""
+        return list(rows_of(plug_in, plug_in.entry.load())), ""
     except (Exception, SystemExit) as error:  # a plug-in may do anything
         return [], " ".join(f"{type(error).__name__}: {error}".split())
 
@@ -159,9 +171,5 @@ def _without_doubles(
 
 def warn_of(problems: Loaded) -> None:
     """Warns of each problem in one line."""
-    for plug_in, problem in dict.fromkeys(problems.problems):
-        warnings.warn(
-            f"plug-in {plug_in}, {plug_in.name} of {plug_in.group}, is not used: {problem}",
-            PlugInWarning,
-            stacklevel=2,
-        )
+    for line in problems.lines():
+        warnings.warn(line, PlugInWarning, stacklevel=2)

@@ -23,12 +23,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_extensions.connectors.sinks.connectors import SinkConnector
-from savepoint_extensions.connectors.source_splits.split_connectors import (
+from savepoint_extensions.connectors.connector_rows import (
+    SinkConnector,
     SourceConnector,
     SplitFacts,
 )
+from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_formats.bytes.codecs import BOOL, BYTES, INT, LONG, UTF, Codec
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, RefusedError, UndecodableError

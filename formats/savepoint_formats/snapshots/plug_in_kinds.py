@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Coded, Layout, OfClass, Opaque, rebuilt
-from savepoint_formats.plug_ins import SERIALIZERS, Loaded, loaded, warn_of
+from savepoint_formats.plug_ins import SERIALIZERS, Loaded, are_on, loaded, warn_of
 from savepoint_formats.snapshots.fields import Following, codec_of
 from savepoint_formats.snapshots.snapshot import CLASS_NAME, KINDS, SnapshotKind
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from savepoint_formats.bytes.codecs import Codec
+    from savepoint_formats.plug_ins import PlugIn
     from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 
 def plug_in_kind(class_name: str) -> SnapshotKind | None:
     """The kind that a plug-in has registered for a class; None if none has."""
-    return _kinds().get(class_name)
+    return _kinds(are_on()).get(class_name)
 
 
 def refusal(class_name: str) -> str:
@@ -30,14 +31,18 @@ def refusal(class_name: str) -> str:
     return plug_in_serializers().refused.get(class_name, "")
 
 
-@cache
 def plug_in_serializers() -> Loaded:
     """All kinds of plug-ins, by snapshot class; those of Flink's own classes are refused."""
+    return _loaded(are_on())
+
+
+@cache
+def _loaded(_are_on: bool) -> Loaded:
     return loaded(SERIALIZERS, _rows_of, KINDS.__contains__)
 
 
 @cache
-def _kinds() -> Mapping[str, SnapshotKind]:
+def _kinds(_are_on: bool) -> Mapping[str, SnapshotKind]:
     serializers = plug_in_serializers()
     warn_of(serializers)
     return {
@@ -46,7 +51,7 @@ def _kinds() -> Mapping[str, SnapshotKind]:
     }
 
 
-def _rows_of(entry: Any) -> Iterator[tuple[str, SnapshotKind]]:
+def _rows_of(_plug_in: PlugIn, entry: Any) -> Iterator[tuple[str, SnapshotKind]]:
     items = getattr(entry, "items", None)
     if items is None:
         raise TypeError(f"{type(entry).__name__}, expected a mapping of snapshot classes to kinds")

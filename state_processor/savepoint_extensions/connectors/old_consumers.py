@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database.snapshot.byte_elements import element_values
+from savepoint_extensions.connectors.connector_rows import SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import (
     LEGACY_STATE,
     KafkaSplit,
@@ -29,7 +30,6 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
 from savepoint_extensions.connectors.kafka_state import consumed
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     UNKNOWN,
-    SplitFacts,
     kafka_facts,
 )
 from savepoint_formats.errors import RefusedError

@@ -20,11 +20,11 @@ from savepoint_database.snapshot.byte_elements import (
     element_values,
     with_byte_elements,
 )
+from savepoint_extensions.connectors.connector_rows import Facts
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_extensions.connectors.sinks.connectors import (
     UNKNOWN,
-    Facts,
     read_committable,
     read_writer,
 )

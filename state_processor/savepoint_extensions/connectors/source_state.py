@@ -12,14 +12,13 @@ import pyarrow as pa
 
 from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements
 from savepoint_database.types.record_table import record_table
+from savepoint_extensions.connectors.connector_rows import SourceConnector, SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.kafka_state import READER_STATE
 from savepoint_extensions.connectors.old_consumers import CONSUMERS, Consumer
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     UNKNOWN,
-    SourceConnector,
-    SplitFacts,
     connector_of,
     enumerator_facts,
 )

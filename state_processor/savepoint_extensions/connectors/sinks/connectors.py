@@ -7,40 +7,25 @@
 | iceberg   | manifest of a checkpoint                   |                                 |
 | paimon    | changes of a checkpoint                    |                                 |
 
-A row of ``CONNECTORS`` adds a connector. No state names its connector, so an element belongs to
-the first connector that reads all of its bytes.
+A row of ``CONNECTORS`` adds a connector, and so does a plug-in. No state names its connector, so an
+element belongs to the first connector that reads all of its bytes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from savepoint_extensions.connectors.connector_rows import SinkConnector
+from savepoint_extensions.connectors.plug_in_connectors import PlugInFailedError, of_plug_ins
 from savepoint_extensions.connectors.sinks import file_sink, kafka_sink, table_sinks
 from savepoint_formats.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint_extensions.connectors.connector_rows import Facts
     from savepoint_extensions.connectors.kafka.versioned import Versioned
-
-Facts = dict[str, str | int]
-"""Name -> value of the facts that a user sees of a committable or of a writer's state."""
-
-
-@dataclass(frozen=True, slots=True)
-class SinkConnector:
-    """A connector of a sink.
-
-    Attributes:
-        committable: Reads a committable; raises ``FormatError`` for another connector's.
-        writer: Reads the state of a writer likewise; None where it has none.
-    """
-
-    name: str
-    committable: Callable[[Versioned, str], Facts]
-    writer: Callable[[Versioned, str], Facts] | None = None
-
 
 CONNECTORS = (
     SinkConnector("file", file_sink.committable, file_sink.bucket),
@@ -54,22 +39,30 @@ UNKNOWN = "unknown"
 
 def read_committable(committable: Versioned, path: str) -> tuple[str, Facts, str]:
     """Connector, facts, and the reason why there are none."""
-    return _first(committable, path, [(known.name, known.committable) for known in CONNECTORS])
+    return _first(committable, path, lambda known: known.committable)
 
 
 def read_writer(state: Versioned, path: str) -> tuple[str, Facts, str]:
     """Connector, facts, and the reason why there are none."""
-    readers = [(known.name, known.writer) for known in CONNECTORS if known.writer]
-    return _first(state, path, readers)
+    return _first(state, path, lambda known: known.writer)
 
 
 def _first(
-    versioned: Versioned, path: str, readers: list[tuple[str, Callable[[Versioned, str], Facts]]]
+    versioned: Versioned,
+    path: str,
+    reader_of: Callable[[SinkConnector], Callable[[Versioned, str], Facts] | None],
 ) -> tuple[str, Facts, str]:
-    for name, read in readers:
+    failures, names = list[str](), list[str]()
+    for known in chain(CONNECTORS, of_plug_ins(SinkConnector)):
+        read = reader_of(known)
+        if read is None:
+            continue
+        names.append(known.name)
         try:
-            return name, read(versioned, path), ""
+            return known.name, read(versioned, path), ""
+        except PlugInFailedError as error:
+            failures.append(error.message)
         except FormatError:
             continue
-    names = ", ".join(name for name, _ in readers)
-    return UNKNOWN, {}, f"version {versioned.version}, of none of the connectors {names}"
+    reason = f"version {versioned.version}, of none of the connectors {', '.join(names)}"
+    return UNKNOWN, {}, "; ".join([reason, *failures])

@@ -45,7 +45,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from savepoint_extensions.connectors.sinks.connectors import Facts
+    from savepoint_extensions.connectors.connector_rows import Facts
 
 _COMMITTABLE = 511073408
 _BUCKET = 511069049

@@ -14,7 +14,7 @@ from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from savepoint_extensions.connectors.sinks.connectors import Facts
+    from savepoint_extensions.connectors.connector_rows import Facts
 
 
 _COMMITTABLE_VERSION = 1

@@ -46,7 +46,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from savepoint_extensions.connectors.sinks.connectors import Facts
+    from savepoint_extensions.connectors.connector_rows import Facts
 
 _ICEBERG_VERSION = 1
 _PAIMON_VERSIONS = range(1, 5)

@@ -1,21 +1,24 @@
 """Connectors whose splits are known.
 
-A row of ``CONNECTORS`` adds a connector. No state names its connector, so an element belongs to
-the first connector that reads all of its bytes.
+A row of ``CONNECTORS`` adds a connector, and so does a plug-in. No state names its connector, so an
+element belongs to the first connector that reads all of its bytes.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from savepoint_extensions.connectors.connector_rows import SourceConnector, SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import (
     NO_STOPPING_OFFSET,
     STARTS,
     KafkaEnumerator,
     KafkaSplit,
 )
+from savepoint_extensions.connectors.plug_in_connectors import PlugInFailedError, of_plug_ins
 from savepoint_extensions.connectors.source_splits.cdc_enumerator import CdcEnumerator
 from savepoint_extensions.connectors.source_splits.cdc_positions import dialect_of
 from savepoint_extensions.connectors.source_splits.cdc_splits import (
@@ -38,51 +41,11 @@ from savepoint_extensions.connectors.source_splits.wrapped_splits import (
 from savepoint_formats.errors import FormatError, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from savepoint_extensions.connectors.kafka.versioned import Versioned
 
 KAFKA, CDC, UNKNOWN = "kafka", "cdc", "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class SplitFacts:
-    """Facts about a split that a user wants to know.
-
-    Attributes:
-        connector: Name of its connector.
-        split: Its id, or the name of a table.
-        kind: ``partition``, ``shard``, ``file``, ``range``, ``snapshot``, ``stream``, ``table``, … .
-        position: Where its reader goes on, as JSON; empty where there is none.
-        table: Its table or topic; empty where it has none or many.
-        state: ``reading``, ``finished``, ``waiting``, … .
-        facts: Other facts.
-    """
-
-    connector: str
-    split: str
-    kind: str
-    position: str = ""
-    table: str = ""
-    state: str = "reading"
-    facts: dict[str, str | int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceConnector:
-    """A connector.
-
-    Attributes:
-        split: Reads a split; raises ``FormatError`` for another connector's.
-        enumerator: Reads the state of an enumerator likewise; None where it is not known.
-        move: The split at another position, given as JSON; raises ``RefusedError``, ``ValueError``.
-            None where positions can't be set.
-    """
-
-    name: str
-    split: Callable[[Versioned, str], SplitFacts]
-    enumerator: Callable[[Versioned, str], Iterator[SplitFacts]] | None = None
-    move: Callable[[Versioned, Any, str], Versioned] | None = None
 
 
 def kafka_facts(split: KafkaSplit) -> SplitFacts:
@@ -296,13 +259,17 @@ CONNECTORS = (
 
 def connector_of(versioned: Versioned, path: str) -> tuple[SourceConnector | None, SplitFacts]:
     """The connector of a split, and its facts; for an unknown one the reason why there are none."""
-    for known in CONNECTORS:
+    failures: list[str] = []
+    for known in chain(CONNECTORS, of_plug_ins(SourceConnector)):
         try:
             return known, known.split(versioned, path)
+        except PlugInFailedError as error:
+            failures.append(error.message)
         except FormatError:
             continue
-    names = ", ".join(known.name for known in CONNECTORS)
+    names = ", ".join(known.name for known in (*CONNECTORS, *of_plug_ins(SourceConnector)))
     reason = f"version {versioned.version}, of none of the connectors {names}"
+    reason = "; ".join([reason, *failures])
     return None, SplitFacts(UNKNOWN, "", UNKNOWN, facts={"reason": reason})
 
 
@@ -316,7 +283,8 @@ def enumerator_facts(
         path: Where it lies.
         reader: The connector of the readers' splits, which is tried first.
     """
-    for known in sorted(CONNECTORS, key=lambda known: known is not reader):
+    first = [] if reader is None else [reader]
+    for known in chain(first, CONNECTORS, of_plug_ins(SourceConnector)):
         try:
             if known.enumerator is not None:
                 return list(known.enumerator(versioned, path))

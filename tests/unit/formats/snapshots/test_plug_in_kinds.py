@@ -24,6 +24,7 @@ from savepoint_formats.snapshots import (
     SnapshotView,
     TypeSerializerSnapshot,
     constructed,
+    plug_in_kinds,
     read_resynchronised,
 )
 from savepoint_formats.snapshots.basic import simple
@@ -31,7 +32,6 @@ from savepoint_formats.snapshots.nested import snapshot_bytes
 from savepoint_formats.snapshots.plug_in_kinds import (
     owned_kind,
     plug_in_kind,
-    plug_in_serializers,
     refusal,
 )
 from savepoint_formats.snapshots.snapshot import SnapshotKind, kind_of, known_kind, why_unknown
@@ -113,7 +113,7 @@ class TestTheExample:
 
     def test_a_class_of_flink_asks_no_plug_in(self) -> None:
         assert kind_of(LONG) is not None
-        assert plug_in_serializers.cache_info().currsize == 0
+        assert plug_in_kinds._kinds.cache_info().currsize == 0
 
 
 def test_a_snapshot_without_its_plug_in_says_what_to_install() -> None:
