@@ -5,32 +5,23 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from savepoint_cli import (
-    STOPPED,
-    STOPPED_CODE,
-    agents,
-    audit,
-    change,
-    checks,
-    demo,
-    inspect,
-    modify,
-    query,
-    serve,
-    transfer,
-)
+from savepoint_cli import STOPPED, STOPPED_CODE
+from savepoint_cli.command_table import LazyCommands, listed, plug_in_commands
 from savepoint_formats.errors import JobError, SavepointError, SavepointWarning, UsageError
 from savepoint_formats.extras import missing
+from savepoint_formats.plug_ins import SWITCH, switch_off
 from savepoint_formats.printable import printable, without_secrets
 from savepoint_spark.session.java_process import JAVA_DIED, end_java, java_has_died
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from savepoint_formats.plug_ins import Loaded
 
 
 class WrongCallError(click.ClickException):
@@ -73,19 +64,54 @@ class SavepointGroup(click.Group):
                     click.echo(STOPPED, err=True)
                     ctx.exit(STOPPED_CODE)
                 reported = _reported(error)
+                if reported is None and _OWNER in ctx.meta:
+                    error.add_note(ctx.meta[_OWNER])
                 if reported is None or reported is error:
                     raise
                 raise reported from error
             return result
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command; plug-ins are asked for it only if this package does not have it."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None or ctx.resilient_parsing:
+            return command
+        plug_ins = plug_in_commands(cmd_name)
+        _show_problems(plug_ins)
+        row = plug_ins.rows.get(cmd_name)
+        if row is None:
+            return None
+        ctx.meta[_OWNER] = f"the command {cmd_name} is of the plug-in {row.plug_in}"
+        return row.value.command  # type: ignore[no-any-return]  # the table has checked it
+
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands under headings."""
-        width = max(map(len, self.commands))
-        for title, commands in _COMMANDS.items():
+        plug_ins = plug_in_commands()
+        _show_problems(plug_ins)
+        headings = listed(plug_ins)
+        width = max(len(name) for commands in headings.values() for name in commands)
+        for title, commands in headings.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(str(each.name).ljust(width), text) for each, text in commands.items()]
-                )
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes the first word without an import of any command."""
+        names = [
+            CompletionItem(name, help=text)
+            for commands in listed(plug_in_commands()).values()
+            for name, text in sorted(commands.items())
+            if name.startswith(incomplete)
+        ]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+_OWNER = "savepoint_cli.owner"
+"""Key in ``Context.meta`` of the text that names the plug-in of a command."""
+
+
+def _show_problems(plug_ins: Loaded) -> None:
+    for line in plug_ins.lines():
+        click.echo(f"Warning: {printable(line)}", err=True)
 
 
 def _is_interrupted(error: BaseException | None) -> bool:
@@ -133,7 +159,30 @@ def _show(show_others: Callable[..., None]) -> Callable[..., None]:
     return show
 
 
-@click.group(cls=SavepointGroup)
+def _switch_off(ctx: click.Context, _parameter: click.Parameter, is_off: bool) -> None:
+    """Switches plug-ins off until the command ends."""
+    if is_off:
+        before = os.environ.get(SWITCH)
+        switch_off()
+        ctx.call_on_close(lambda: _set(SWITCH, before))
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+@click.group(cls=SavepointGroup, commands=LazyCommands())
+@click.option(
+    "--no-plugins",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_switch_off,
+    help="Use no plug-ins, as with SAVEPOINT_PLUGINS=off.",
+)
 @click.version_option(package_name="savepoint-state-processor")
 def main() -> None:
     """Look into the savepoints and checkpoints of Apache Flink jobs, and change them.
@@ -146,92 +195,3 @@ def main() -> None:
     option, a query, the name of an operator, a table or a column; 3 two savepoints differ, nothing
     was found, or a savepoint is not restorable as it is; 130 stopped by Ctrl-C.
     """
-
-
-def _of_extension(place: str) -> click.Command:
-    """The command ``module:name`` of an extension; no import, because the core knows no extension."""
-    module, _, name = place.partition(":")
-    command = getattr(import_module(module), name)
-    assert isinstance(command, click.Command)
-    return command
-
-
-_COMMANDS: dict[str, dict[click.Command, str]] = {
-    "Look into a savepoint": {
-        inspect.describe: "Show its format, operators and states",
-        inspect.list_tables: "List its tables, and what SQL calls them",
-        inspect.schema: "Show the columns of tables, with their types",
-        inspect.show: "Show rows of a table",
-        query.query: "Run SQL over its tables, or open a prompt for it",
-        inspect.browse: "Browse all of it on a full screen",
-        audit.key: "Show everything that a key has",
-        inspect.state_types: "Print the types of a PyFlink job's states",
-        inspect.files: "List its files, and which state refers to them",
-        serve.serve: "Show it in a web browser",
-        agents.mcp: "Answer agents about it, by MCP",
-        demo.demo: "Copy a small savepoint, and walk through these commands",
-    },
-    "Judge it": {
-        checks.verify: "Check that it is whole",
-        _of_extension(
-            "savepoint_extensions.upgrade.doctor_commands:doctor"
-        ): "Tell whether a release of Flink restores it",
-        audit.stats: "Show sizes: states, keys, skew, timers",
-        checks.diff: "Compare it with another one",
-        checks.sql_diff: "Tell which state survives a change of its SQL query",
-        _of_extension(
-            "savepoint_extensions.connectors.connector_commands:kafka"
-        ): "Show or change the offsets of Kafka sources",
-        _of_extension(
-            "savepoint_extensions.connectors.connector_commands:sinks"
-        ): "Show or drop pending commits of sinks",
-        _of_extension(
-            "savepoint_extensions.connectors.connector_commands:sources"
-        ): "Show or change the positions of sources",
-    },
-    "Many savepoints": {
-        audit.snapshots: "List all below a directory",
-        audit.live_jobs: "List those of a running cluster's jobs",
-        audit.history: "Show what a key had in each of them",
-        _of_extension(
-            "savepoint_extensions.privacy.privacy_commands:find_values"
-        ): "Find a value: in keys, values, operator state, bytes",
-        audit.gc: "List or remove files that none of them needs",
-    },
-    "Write another one": {
-        modify.copy: "Copy a savepoint, with every file that it needs",
-        modify.rename_operator: "Rename an operator: give its state another uid",
-        modify.remove_operator: "Remove an operator and its state",
-        modify.remove_state: "Remove a state",
-        modify.rescale: "Rescale to other key groups and another parallelism",
-        change.sql_migrate: "Rewrite the state of a SQL job for a changed query",
-        modify.convert: "Convert it to canonical, for another state backend",
-        modify.classes: "Print the classes that you must describe for migrate",
-        modify.migrate: "Rewrite state of Flink 1.x so that Flink 2.x restores it",
-        change.rename_state: "Rename a state",
-        change.rename_class: "Rename a Java class in serializers and values",
-        change.rename_field: "Rename a field of a state's values",
-        change.add_field: "Add a field to a state's values",
-        change.drop_field: "Remove a field from a state's values",
-        change.widen_field: "Widen the type of a field of a state's values",
-        change.update_state: "Update the values of a state, by SQL",
-        change.delete_keys: "Delete keys, by SQL or from the answer of find",
-        _of_extension(
-            "savepoint_extensions.privacy.privacy_commands:mask"
-        ): "Mask values and keys by rules, or draft the rules",
-        _of_extension(
-            "savepoint_extensions.privacy.privacy_commands:sample"
-        ): "Copy a sample of its keys, masked if wanted",
-        modify.merge_local: "Merge local keyed state into ordinary state",
-    },
-    "Carry rows": {
-        transfer.export_table: "Export a table to a file, DuckDB, Delta or Iceberg",
-        transfer.import_table: "Import a file as the state of an operator",
-    },
-}
-"""Heading in ``--help`` -> commands and their short help."""
-
-for commands in _COMMANDS.values():
-    for command, text in commands.items():
-        command.short_help = text
-        main.add_command(command)
