@@ -13,6 +13,7 @@ from support.changed_jobs import ChangedJobs, Running, Version
 from support.commands import lines, run
 from support.rest_proxy import Proxy
 
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from state_processor import (
     AmbiguousJobError,
     ClusterError,
@@ -212,3 +213,29 @@ def test_a_checkpoint_that_vanishes_is_followed_by_the_next(cluster: Cluster) ->
         savepoint = Savepoint.open(f"flink://{address}/orders")
     assert not Path(named[0].removeprefix("file:")).exists()
     assert savepoint.path != named[0]
+
+
+def test_a_checkpoint_that_vanishes_while_it_is_read_is_followed_by_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until_checkpoint(cluster)
+    named: list[str] = []
+    read_metadata = SnapshotDirectory.read_metadata
+
+    def read_until_it_is_gone(directory: SnapshotDirectory) -> bytes:
+        data = read_metadata(directory)
+        if not named:
+            named.append(directory.uri)
+            for _ in range(300):
+                if not Path(directory.uri.removeprefix("file:")).exists():
+                    break
+                time.sleep(0.1)
+        return data
+
+    monkeypatch.setattr(SnapshotDirectory, "read_metadata", read_until_it_is_gone)
+    savepoint = Savepoint.open(f"{cluster.address}/orders", uids=["orders"])
+    assert named
+    assert savepoint.path != named[0]
+    # Flink goes on to delete checkpoints, but all that a description needs is read.
+    operators = {operator.uid: operator for operator in savepoint.describe().operators}
+    assert {"order", "visit"} <= {state.state for state in operators["orders"].states}

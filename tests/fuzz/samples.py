@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from savepoint_database.snapshot.operator import Operator
-from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import InlineStream
 from savepoint_formats.metadata.references import stream_references, with_streams
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
@@ -80,9 +80,7 @@ class InMemory:
         snapshot = self.snapshot
         operator = Operator(record, None, snapshot.directory, snapshot.kryo)
         metadata = replace(snapshot.metadata, operators=(record,))
-        return Snapshot(
-            snapshot.path, metadata, snapshot.directory, snapshot.kryo, (operator,), None
-        )
+        return replace(snapshot, metadata=metadata, _operators=(operator,), plan=None)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from fuzz.structure import canonical_places, heap_places, metadata_places
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
 from savepoint_database.checks.verification import Verification
 from savepoint_database.snapshot.operator import Operator
-from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import prefix_size
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.entries.entry_ranges import EntryRanges
     from savepoint_formats.layout import Layout
 
@@ -319,7 +319,7 @@ def opened_metadata(data: bytes, original: Snapshot) -> Snapshot:
     made = tuple(
         Operator(record, None, original.directory, original.kryo) for record in metadata.operators
     )
-    return Snapshot(original.path, metadata, original.directory, original.kryo, made, None)
+    return replace(original, metadata=metadata, _operators=made, plan=None, metadata_size=len(data))
 
 
 def metadata_structure(inputs: Inputs) -> Target:

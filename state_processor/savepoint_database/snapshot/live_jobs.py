@@ -15,7 +15,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from savepoint_database.snapshot.flink_rest import RestInterface
 from savepoint_database.snapshot.named_paths import allowed_path
@@ -33,6 +33,7 @@ from savepoint_formats.errors import (
     JobNotFoundError,
     NewestSnapshotWarning,
     SavepointNotFoundError,
+    StateFileNotFoundError,
 )
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import is_live
@@ -40,9 +41,12 @@ from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.printable import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.locations.location import PathText
+
+SnapshotT = TypeVar("SnapshotT", bound="Snapshot")
 
 _ID = re.compile("[0-9a-f]{32}")
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
@@ -184,12 +188,20 @@ def _jobs(rest: RestInterface) -> Iterator[LiveJob]:
         yield LiveJob(rest, job["jid"], text_of(job, "name"), text_of(job, "state"))
 
 
-def read_latest(
-    address: str, rules: PathRules
-) -> tuple[str, SnapshotDirectory, bytes, dict[str, str]]:
-    """The path of the latest snapshot of a job, its directory and ``_metadata``, and names of operators.
+def open_latest(
+    address: str,
+    rules: PathRules,
+    opened: Callable[[str, SnapshotDirectory, bytes, Mapping[str, str]], SnapshotT],
+) -> SnapshotT:
+    """The latest snapshot of a job, opened with the headers of all its state.
 
-    Asks the cluster again, for a few seconds, if the checkpoint that it names is gone.
+    Asks the cluster again, for a few seconds, if the checkpoint that it names is gone, or a file of
+    its headers is.
+
+    Args:
+        address: The job, ``flink://host:8081/JOB``.
+        rules: Paths that the cluster may name.
+        opened: Opens a snapshot: path, directory, ``_metadata``, and names of operators by hash.
 
     Raises:
         SavepointNotFoundError: The job has no snapshot yet, or no path leads to it from here.
@@ -197,28 +209,46 @@ def read_latest(
         ClusterError, UnreachableError: The cluster refuses, or does not answer.
     """
     job = LiveJob.of(address)
+    names = job.names()
     problem = f"job {job.name} has deleted all snapshots that it names"
     end = time.monotonic() + _PATIENCE_SECONDS
-    while time.monotonic() < end:
-        snapshot = job.latest()
-        if snapshot is not None:
-            path = allowed_path(snapshot.path, rules)
+    is_last = False
+    while not is_last:
+        is_last = time.monotonic() >= end
+        latest = job.latest()
+        if latest is not None:
+            path = allowed_path(latest.path, rules)
             try:
                 directory = SnapshotDirectory.of(path, rules)
                 data = directory.read_metadata()
             except SavepointNotFoundError as error:
                 problem = str(error)
             else:
-                message = (
-                    f"{address}: {snapshot.path} is read, the newest of job {job.name}. A job removes"
-                    f" its older checkpoints: {_TRIGGER} that stays"
-                )
-                warnings.warn(message, NewestSnapshotWarning, stacklevel=4)
-                return path, directory, data, job.names()
-        time.sleep(_POLL_SECONDS)
+                snapshot = opened(path, directory, data, names)
+                if is_last or _has_headers(snapshot):
+                    message = (
+                        f"{address}: {latest.path} is read, the newest of job {job.name}. A job"
+                        f" removes its older checkpoints: {_TRIGGER} that stays"
+                    )
+                    warnings.warn(message, NewestSnapshotWarning, stacklevel=4)
+                    return snapshot
+        if not is_last:
+            time.sleep(_POLL_SECONDS)
     raise SavepointNotFoundError(
         f"{problem}; the cluster names this path, which may be on its own machines, or deleted"
         f" already: {_TRIGGER} that stays"
+    )
+
+
+def _has_headers(snapshot: Snapshot) -> bool:
+    """Whether all files with headers of state are there; reads the headers, which the snapshot keeps.
+
+    Flink deletes the files of an older checkpoint at the same time: state may go before ``_metadata``.
+    """
+    return not any(
+        isinstance(problem.error, StateFileNotFoundError)
+        for operator in snapshot.operators()
+        for problem in operator.catalog.problems
     )
 
 

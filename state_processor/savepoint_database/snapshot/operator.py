@@ -303,7 +303,7 @@ def names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) ->
             f"{path} has no operator {', '.join(map(repr, unknown))}; it has: {', '.join(names)}"
             f"{''.join(did_you_mean(uid, names) for uid in unknown)}"
         )
-        warnings.warn(message, UnknownUidWarning, stacklevel=3)
+        warnings.warn(message, UnknownUidWarning, stacklevel=4)
     return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}
 
 

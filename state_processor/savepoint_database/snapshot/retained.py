@@ -50,6 +50,7 @@ _OF_JOB = re.compile(r"(chk)-\d+|(savepoint-[0-9a-f]{6})-[0-9a-f]{12}")
 
 _JOBS_DEPTH = 2
 
+_SEARCHES = 3
 _MOST_PLACES = 3
 _MOST_FOLDERS = 100
 
@@ -136,20 +137,26 @@ def read_newest(path: str, rules: PathRules) -> tuple[str, SnapshotDirectory, by
     try:
         return path, directory, directory.read_metadata()
     except SavepointNotFoundError as error:
+        problem = error
+    for _ in range(_SEARCHES):
         newest, count = _newest_complete(path, rules)
         if newest is None:
-            places = _first_places(path, rules)
-            if not places:
-                raise
-            message = (
-                f"{error}; it contains, for instance, {', '.join(places)}: name one of them,"
-                " or list all with savepoint snapshots"
-            )
-            raise SavepointNotFoundError(message) from None
-    message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
-    warnings.warn(message, NewestSnapshotWarning, stacklevel=3)
-    directory = SnapshotDirectory.of(newest.path, rules)
-    return newest.path, directory, directory.read_metadata()
+            break
+        # A running job may have deleted the checkpoint since the search; then it has a newer one.
+        with suppress(SavepointNotFoundError):
+            directory = SnapshotDirectory.of(newest.path, rules)
+            data = directory.read_metadata()
+            message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
+            warnings.warn(message, NewestSnapshotWarning, stacklevel=3)
+            return newest.path, directory, data
+    places = _first_places(path, rules)
+    if not places:
+        raise problem
+    message = (
+        f"{problem}; it contains, for instance, {', '.join(places)}: name one of them,"
+        " or list all with savepoint snapshots"
+    )
+    raise SavepointNotFoundError(message)
 
 
 def _newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:

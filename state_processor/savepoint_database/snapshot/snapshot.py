@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.snapshot.description import (
@@ -81,6 +82,7 @@ class Snapshot:
         directory: Directory of its files.
         kryo: Dialect of Kryo's bytes: its version, and the classes that the user described.
         plan: The compiled plan of the job, if the user gave it.
+        metadata_size: Bytes of ``_metadata``.
     """
 
     path: str
@@ -89,6 +91,7 @@ class Snapshot:
     kryo: KryoDialect
     _operators: tuple[Operator, ...]
     plan: CompiledPlan | None
+    metadata_size: int
 
     @classmethod
     def open(
@@ -147,22 +150,31 @@ class Snapshot:
         Example:
             >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
         """
+        opened = partial(cls._opened, opening_of(locals()))
         path = path_text(path)
         rules = PathRules.of(allow_paths, is_strict=strict_paths)
         if is_live(path):
-            from savepoint_database.snapshot.live_jobs import read_latest  # noqa: PLC0415  # HTTP is slow to import
+            from savepoint_database.snapshot.live_jobs import open_latest  # noqa: PLC0415  # HTTP is slow to import
 
-            path, directory, data, vertices = read_latest(path, rules)
-        else:
-            path, directory, data = read_newest(path, rules)
-            vertices = {}
+            return open_latest(path, rules, opened)
+        return opened(*read_newest(path, rules), {})
+
+    @classmethod
+    def _opened(
+        cls,
+        given: Mapping[str, Any],
+        path: str,
+        directory: SnapshotDirectory,
+        data: bytes,
+        vertices: Mapping[str, str],
+    ) -> Self:
         metadata = _metadata(directory, data, vertices)
-        names = names_by_id(metadata, uids, path)
-        kryo = _kryo(metadata, _described(kryo_classes))
-        keys = key_serializers(key_types or {}, metadata.operators, path)
-        compiled = None if plan is None else compiled_plan(plan)
+        names = names_by_id(metadata, given["uids"], path)
+        kryo = _kryo(metadata, _described(given["kryo_classes"]))
+        keys = key_serializers(given["key_types"] or {}, metadata.operators, path)
+        compiled = None if given["plan"] is None else compiled_plan(given["plan"])
         planned = {} if compiled is None else planned_operators(compiled, metadata, path)
-        told = python_types(types or {}, metadata.operators, path)
+        told = python_types(given["types"] or {}, metadata.operators, path)
         operators = tuple(
             Operator(
                 record,
@@ -175,7 +187,7 @@ class Snapshot:
             for record in metadata.operators
             for uid, rows in (planned.get(record.operator_id, (None, None)),)
         )
-        return cls(path, metadata, directory, kryo, operators, compiled)
+        return cls(path, metadata, directory, kryo, operators, compiled, len(data))
 
     def operators(self) -> tuple[Operator, ...]:
         """The operators, in the order of the file."""
@@ -225,8 +237,9 @@ class Snapshot:
 
     def describe(self) -> SavepointDescription:
         """The savepoint on one page. Reads the headers of all state files."""
-        size = len(self.directory.read_metadata())
-        return SavepointDescription.of(self.path, self.metadata, self._operators, size)
+        return SavepointDescription.of(
+            self.path, self.metadata, self._operators, self.metadata_size
+        )
 
     def query(self) -> list[QueryNode]:
         """The query's operators as a tree, from its sinks to its sources. Counts all rows.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint_database.snapshot import retained
 from savepoint_formats.errors import (
     NewestSnapshotWarning,
     SavepointNotFoundError,
@@ -17,9 +19,10 @@ from savepoint_formats.errors import (
 from state_processor import Savepoint, snapshots
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from support.s3_server import S3Server
+
+    from savepoint_database.snapshot.retained import RetainedSnapshot
+    from savepoint_formats.locations.path_rules import PathRules
 
 JOB = "b6a8a8a2b2e04b0f8a6a8e3a0f6c7d11"
 
@@ -97,11 +100,38 @@ def test_the_newest_complete_one_is_read_and_told(checkpoints: Path) -> None:
     assert opened.tables()
 
 
-def test_of_a_damaged_newest_one_the_one_before_is_read(checkpoints: Path) -> None:
-    (checkpoints / JOB / "chk-10" / "_metadata").write_bytes(b"no metadata at all")
+def test_a_checkpoint_that_vanishes_after_the_search_is_followed_by_another(
+    checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = retained._newest_complete
+
+    def search_and_lose(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:
+        newest, count = search(path, rules)
+        # The same number as of the other: the time decides.
+        shutil.rmtree(checkpoints / JOB / "chk-2", ignore_errors=True)
+        return newest, count
+
+    monkeypatch.setattr(retained, "_newest_complete", search_and_lose)
     with pytest.warns(NewestSnapshotWarning):
         opened = Savepoint.open(str(checkpoints / JOB))
-    assert opened.path == str(checkpoints / JOB / "chk-2")
+    assert opened.path == str(checkpoints / JOB / "chk-10")
+
+
+def test_a_description_needs_no_file_whose_content_is_known(checkpoints: Path) -> None:
+    path = checkpoints / JOB / "chk-2"
+    opened = Savepoint.open(path)
+    described = opened.describe()
+    # As a running job does, which removes this file of an older checkpoint first.
+    (path / "_metadata").unlink()
+    assert opened.describe() == described
+
+
+def test_of_a_damaged_newest_one_the_one_before_is_read(checkpoints: Path) -> None:
+    newest, other = (one for one in snapshots(checkpoints / JOB) if one.is_complete)
+    (Path(newest.path) / "_metadata").write_bytes(b"no metadata at all")
+    with pytest.warns(NewestSnapshotWarning):
+        opened = Savepoint.open(str(checkpoints / JOB))
+    assert opened.path == other.path
 
 
 def test_where_none_is_complete_nothing_is_read(tmp_path: Path) -> None:
