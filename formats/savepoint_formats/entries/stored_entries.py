@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, large_binary, ranges_in
 from savepoint_formats.program.kernel import (
     DONE,
     DistinctHashesJob,
@@ -154,9 +154,14 @@ class StoredEntries:
 
     @classmethod
     def of(cls, chunk: Chunk, ranges: EntryRanges, prefix_size: int) -> Self:
-        """Entries in a chunk, without the key group in front."""
+        """Entries in a chunk, without the key group in front.
+
+        An entry that is most of the chunk stays in its memory, since it may be as large as the rest.
+        """
         keys = Ranges(ranges.key_starts + prefix_size, ranges.key_ends)
         values = Ranges(ranges.value_starts, ranges.value_ends)
+        if len(ranges) == 1 and int(values.sizes[0]) > len(chunk) // 2:
+            return cls(*(_within(chunk, each) for each in (keys, values)))
         return cls(bytes_of(chunk, keys), bytes_of(chunk, values))
 
     @classmethod
@@ -171,15 +176,27 @@ class StoredEntries:
         return StoredEntries(self.keys.filter(mask), self.values.filter(mask))
 
     def in_chunk(self, path: str, key_prefix: bytes = b"") -> tuple[Chunk, EntryRanges]:
-        """A chunk of all keys, then all values, and their places."""
+        """A chunk of all keys, then all values, and their places; one that has both is not copied."""
         stored = self.keys
         if key_prefix:
             prefix, nothing = (pa.scalar(it, pa.large_binary()) for it in (key_prefix, b""))
             stored = pc.binary_join_element_wise(prefix, stored, nothing)
         (key_data, keys), (value_data, values) = ranges_in(stored), ranges_in(self.values)
+        if key_data.ctypes.data == value_data.ctypes.data and len(key_data) == len(value_data):
+            return Chunk(key_data, path), EntryRanges(
+                keys.starts, keys.ends, values.starts, values.ends
+            )
         base = len(key_data)
         places = EntryRanges(keys.starts, keys.ends, values.starts + base, values.ends + base)
         return Chunk(np.concatenate([key_data, value_data]), path), places
+
+
+def _within(chunk: Chunk, place: Ranges) -> pa.LargeBinaryArray:
+    """The only value of ``place``, in the memory of the chunk."""
+    start, end = int(place.starts[0]), int(place.ends[0])
+    if not 0 <= start <= end <= len(chunk):
+        raise ValueError(f"bytes {start} to {end}, outside of the chunk of {len(chunk)} bytes")
+    return large_binary(np.array([start, end], np.int64), chunk.data)
 
 
 def runs(

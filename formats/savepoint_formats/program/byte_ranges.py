@@ -63,7 +63,7 @@ def bytes_of(chunk: Chunk, *parts: Ranges) -> pa.LargeBinaryArray:
 
 
 def large_binary(offsets: Positions, data: NDArray[np.uint8]) -> pa.LargeBinaryArray:
-    """Values that lie back to back; ``offsets`` has one more entry than there are values."""
+    """Values that lie back to back in ``data``; ``offsets`` has one more entry than there are values."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 

@@ -368,6 +368,8 @@ class TableScan(TableResults):
                     values = rows.columns[state.name]
                     values = visible_values(state, values, with_times=self.options.with_times)
                     columns[column.name] = self._merged.values_of(state, values)
+            # The bytes of the batch may be needed no more while others use its columns.
+            del batch, rows
             is_flat = self.options.flat is not None and shown in columns
             yield from flattened(columns, columns.pop(shown), BATCH_SIZE) if is_flat else [columns]
 

@@ -114,10 +114,12 @@ class EntrySource:
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """Decoded entries of these states, batch by batch."""
         read = self.blocks if self.settings.has_divided_rows else self.parts
-        for part in read(names, key_groups):
-            rows = self.decoders.rows(part)
-            if rows:
-                yield self.decoders.batch(part[0], rows)
+        # A loop would keep the bytes of its last part while others use the batch.
+        return filter(None, map(self._batch, read(names, key_groups)))
+
+    def _batch(self, part: Part) -> KeyedBatch | None:
+        rows = self.decoders.rows(part)
+        return self.decoders.batch(part[0], rows) if rows else None
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """Timers of these key groups, some at a time."""

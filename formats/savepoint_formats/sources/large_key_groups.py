@@ -139,18 +139,30 @@ def chunks_of_key_group(
     """
     passes = -(-len(chosen) // at_once)
     for wanted in (chosen[number::passes] for number in range(passes)):
-        gathered: list[dict[str, list[CopiedEntries]]] = [{} for _ in wanted]
         memory = Memory(size * len(wanted) // count)
-        for chunk, by_state in blocks():
-            for name, ranges in by_state.items():
-                own = identities(name, chunk, ranges)
-                parts = divided(chunk, (*own, *ranges.arrays()), count, wanted, memory)
-                for copies, entries in zip(gathered, parts, strict=True):
-                    if len(entries):
-                        copies.setdefault(name, []).append(entries)
+        gathered = _gathered(blocks, count, wanted, identities, memory)
         while gathered:
             # Nothing else refers to these copies, so that its memory is freed when it is done.
             yield _joined(gathered.pop(0), path)
+
+
+def _gathered(
+    blocks: Callable[[], Iterator[Part]],
+    count: int,
+    wanted: range,
+    identities: Identities,
+    memory: Memory,
+) -> list[dict[str, list[CopiedEntries]]]:
+    """Copies of the entries of each wanted chunk, by state. Its last block is freed at its end."""
+    gathered: list[dict[str, list[CopiedEntries]]] = [{} for _ in wanted]
+    for chunk, by_state in blocks():
+        for name, ranges in by_state.items():
+            own = identities(name, chunk, ranges)
+            parts = divided(chunk, (*own, *ranges.arrays()), count, wanted, memory)
+            for copies, entries in zip(gathered, parts, strict=True):
+                if len(entries):
+                    copies.setdefault(name, []).append(entries)
+    return gathered
 
 
 def _joined(by_state: dict[str, list[CopiedEntries]], path: str) -> Part:
@@ -167,4 +179,6 @@ def _joined(by_state: dict[str, list[CopiedEntries]], path: str) -> Part:
         ranges[name] = EntryRanges(starts, key_ends, key_ends, ends)
         base = int(ends[-1])
     data = [entries.data for copies in by_state.values() for entries in copies]
-    return Chunk(np.concatenate([np.empty(0, np.uint8), *data]), path), ranges
+    # A single value may be as large as all memory that is left.
+    joined = data[0] if len(data) == 1 else np.concatenate([np.empty(0, np.uint8), *data])
+    return Chunk(joined, path), ranges

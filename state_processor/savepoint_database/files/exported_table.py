@@ -142,8 +142,16 @@ def _tables(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     for batch in batches:
         gathered.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
+        del batch
         if rows >= _TABLE_ROWS or size >= _TABLE_SIZE:
-            yield pa.Table.from_batches(gathered, schema)
-            gathered, rows, size = [], 0, 0
+            yield _joined(gathered, schema)
+            rows = size = 0
     if rows:
-        yield pa.Table.from_batches(gathered, schema)
+        yield _joined(gathered, schema)
+
+
+def _joined(gathered: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """All batches as a table. The list is empty then, so that memory is freed when the table is."""
+    table = pa.Table.from_batches(gathered, schema)
+    gathered.clear()
+    return table

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import fs, parquet
 
 from savepoint_database.files.avro_file import avro_file_schema, read_avro, write_avro
@@ -34,13 +35,35 @@ if TYPE_CHECKING:
 _SPLIT_SIZE = 64 << 20
 # Read ahead per column. A row group as a whole may be larger than memory.
 _BUFFER_SIZE = 1 << 20
+_LARGE_VALUE = 1 << 20
+"""Bytes of a value that Parquet's statistics would copy several times."""
 
 
 def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
-    """Writes tables, a row group each."""
-    with parquet.ParquetWriter(file, schema) as writer:
+    """Writes tables, a row group each.
+
+    Columns with large values in the first table get no statistics and no dictionary: these would
+    need five times the size of a value.
+    """
+    first = next(tables, schema.empty_table())
+    small = [name for name in schema.names if _largest(first.column(name)) < _LARGE_VALUE]
+    is_small = len(small) == len(schema)
+    columns = True if is_small else small
+    with parquet.ParquetWriter(
+        file, schema, use_dictionary=columns, write_statistics=columns
+    ) as writer:
+        if len(first):
+            writer.write_table(first)
+        del first
         for table in tables:
             writer.write_table(table)
+
+
+def _largest(column: pa.ChunkedArray) -> int:
+    """Bytes of the largest text or binary value; 0 for other types."""
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    is_binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    return (pc.max(pc.binary_length(column)).as_py() or 0) if is_text or is_binary else 0
 
 
 def parquet_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:

@@ -219,7 +219,7 @@ def _duckdb_type(data_type: pa.DataType) -> str:
 def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     """Writes tables as lines."""
     for table in tables:
-        columns = [column.combine_chunks() for column in table.columns]
+        columns = [_whole(column) for column in table.columns]
         rows = pa.StructArray.from_arrays(columns, table.schema.names)
         lines = pc.binary_join_element_wise(json_texts(rows), "\n", "")
         _, offsets, data = lines.cast(pa.large_utf8()).buffers()
@@ -293,9 +293,18 @@ def write_csv(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]
     """Writes tables as lines, under a line of names."""
     csv_schema = pa.schema([field.with_type(_csv_type(field.type)) for field in schema])
     with csv.CSVWriter(file, csv_schema) as writer:
-        for table in tables:
-            columns = [_csv_column(column.combine_chunks()) for column in table.columns]
-            writer.write_table(pa.Table.from_arrays(columns, schema=csv_schema))
+        for texts in map(partial(_csv_table, csv_schema), tables):
+            writer.write_table(texts)
+
+
+def _csv_table(csv_schema: pa.Schema, table: pa.Table) -> pa.Table:
+    columns = [_csv_column(_whole(column)) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=csv_schema)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one array; Arrow would copy a single chunk, too."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _csv_type(data_type: pa.DataType) -> pa.DataType:

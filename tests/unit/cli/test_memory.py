@@ -26,6 +26,8 @@ from savepoint_formats.metadata import (
 
 SIZE = 200 << 20
 LIMIT = 1 << 30
+# Machine code and libraries that read values.
+_CODE = 120 << 20
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +76,30 @@ def test_one_line_says_that_there_is_not_enough_memory(
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: there is not enough memory")
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize(
+    ("arguments", "times"),
+    [
+        (["verify", "{}"], 2.5),
+        (["export", "{}", "a.keyed_state", "{}.csv", "--uid", "a"], 4),
+        (["export", "{}", "a.keyed_state", "{}.parquet", "--uid", "a"], 5),
+    ],
+    ids=["verify", "csv", "parquet"],
+)
+def test_a_large_value_takes_a_few_times_its_size(
+    arguments: list[str], times: float, large: Path, samples: Path
+) -> None:
+    base = peak(["list", str(samples / "currency-2.2.1-hashmap-canonical")])
+    assert peak([argument.format(large) for argument in arguments]) - base < times * SIZE + _CODE
+
+
+def peak(arguments: list[str]) -> int:
+    """The most memory of a command, in bytes."""
+    program = Path(sys.executable).with_name("savepoint")
+    with subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss << 10

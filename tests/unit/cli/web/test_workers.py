@@ -26,7 +26,7 @@ TABLE = "table=summarize.keyed_state"
 ENDLESS = "q=SELECT count(*) FROM range(10000000) a, range(10000000) b"
 BIG = "q=SELECT repeat('x', 400000000) AS text"
 STREAM = "q=SELECT range AS n, repeat('x', 300) AS text FROM range(10000000000)&page=100000000"
-SETTINGS = {
+SETTINGS: dict[str, object] = {
     **dict.fromkeys(("uids", "kryo_classes", "allow_paths"), ()),
     "strict_paths": False,
     "key_types": {},

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.entries.entry_ranges import key_groups_at
+from savepoint_formats.entries.entry_ranges import EntryRanges, key_groups_at
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.entries.stored_entries import (
     RunEntries,
@@ -230,3 +230,35 @@ def test_entries_outside_of_their_bytes_are_refused(row: int, position: int) -> 
     )
     with pytest.raises(ValueError, match=r"entry 0 .* outside of their bytes"):
         joined_runs([entries], 2, 5)
+
+
+def placed(*borders: int) -> EntryRanges:
+    return EntryRanges(*(np.array([border], np.int64) for border in borders))
+
+
+@given(st.binary(max_size=9), st.binary(max_size=60), st.binary(max_size=20))
+def test_an_entry_has_its_bytes_whether_or_not_it_is_most_of_its_chunk(
+    key: bytes, value: bytes, rest: bytes
+) -> None:
+    data = b"\1" + key + value + rest
+    chunk = Chunk(np.frombuffer(data, np.uint8))
+    ranges = placed(0, 1 + len(key), 1 + len(key), 1 + len(key) + len(value))
+    entries = StoredEntries.of(chunk, ranges, 1)
+    assert (entries.keys.to_pylist(), entries.values.to_pylist()) == ([key], [value])
+    for prefix in (b"", b"\7"):
+        whole, places = entries.in_chunk("", prefix)
+        bounds = [int(each[0]) for each in places.arrays()]
+        assert whole.data[bounds[0] : bounds[1]].tobytes() == prefix + key
+        assert whole.data[bounds[2] : bounds[3]].tobytes() == value
+
+
+def test_a_large_value_stays_in_the_memory_of_its_chunk() -> None:
+    chunk = Chunk(np.zeros(100, np.uint8))
+    entries = StoredEntries.of(chunk, placed(0, 9, 9, 90), 1)
+    whole, _ = entries.in_chunk("")
+    assert np.shares_memory(whole.data, chunk.data)
+
+
+def test_an_entry_outside_of_its_chunk_is_refused() -> None:
+    with pytest.raises(ValueError, match="bytes 9 to 109, outside of the chunk of 100 bytes"):
+        StoredEntries.of(Chunk(np.zeros(100, np.uint8)), placed(0, 9, 9, 109), 1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 import pytest
@@ -144,6 +146,21 @@ def test_every_entry_is_in_one_chunk_with_all_of_its_key(
         seen |= {key for key, _ in own}
         found += own
     assert Counter(found) == Counter(entries)
+
+
+def test_the_last_block_is_freed_before_its_entries_are_used() -> None:
+    blocks: list[ReferenceType[np.ndarray]] = []
+
+    def read() -> Iterator[tuple[Chunk, dict[str, EntryRanges]]]:
+        _, ranges = ranges_of([(b"key", b"value")])
+        data = np.frombuffer(b"keyvalue", np.uint8).copy()
+        blocks.append(ref(data))
+        yield Chunk(data), {"state": ranges}
+
+    own = partial(chunks_of_key_group, read, 8, 1, range(1))
+    for part, _ in own(lambda _name, _chunk, one: (one.key_starts, one.key_ends), "f", at_once=1):
+        assert part.data.tobytes() == b"keyvalue"
+        assert [block() for block in blocks] == [None]
 
 
 def test_chunks_of_keys_that_differ_at_either_end_are_even() -> None:

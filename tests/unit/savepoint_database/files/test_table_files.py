@@ -14,7 +14,7 @@ from pyarrow import parquet
 from support.sample_rows import Sample
 
 from savepoint_database.files import TableFormat, write_table_file
-from savepoint_database.files.table_files import TableFiles
+from savepoint_database.files.table_files import TableFiles, write_parquet
 from savepoint_database.types.spark_values import EXPORTED, SPARK
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 
@@ -261,6 +261,25 @@ def test_row_groups_of_parquet_are_splits(tmp_path: Path) -> None:
     files = TableFiles.at(path)
     assert [split.row_groups for split in files.splits()] == [(0, 1), (2, 3)]
     assert read(files, rows.schema).num_rows == 4
+
+
+def test_large_values_have_no_statistics_which_would_copy_them(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a", "b"], "text": ["x" * (1 << 20), "y"], "flat": ["x", "y"]})
+    tables = [rows, rows.slice(1)]
+    with pa.OSFile(str(tmp_path / "rows.parquet"), "wb") as file:
+        write_parquet(file, rows.schema, iter(tables))
+    stored = parquet.ParquetFile(tmp_path / "rows.parquet")
+    assert stored.read().equals(pa.concat_tables(tables))
+    columns = [stored.metadata.row_group(0).column(index) for index in range(3)]
+    assert [column.is_stats_set for column in columns] == [True, False, True]
+
+
+def test_no_rows_are_a_file_of_parquet_without_row_groups(tmp_path: Path) -> None:
+    schema = pa.schema({"id": pa.utf8()})
+    with pa.OSFile(str(tmp_path / "rows.parquet"), "wb") as file:
+        write_parquet(file, schema, iter(()))
+    stored = parquet.ParquetFile(tmp_path / "rows.parquet")
+    assert (stored.num_row_groups, stored.schema_arrow) == (0, schema)
 
 
 def test_files_of_a_directory_must_agree(tmp_path: Path) -> None:
