@@ -181,7 +181,9 @@ def _decompressed(
     parts = [decompress(data[start - base : end - base], file.path, start) for start, end in ranges]
     ends = np.fromiter(accumulate(map(len, parts)), np.int64, len(parts))
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-    return Chunk(np.frombuffer(b"".join(parts), np.uint8), file.path), Ranges(starts, ends)
+    # A single element may be as large as all memory that is left.
+    joined = parts[0] if len(parts) == 1 else b"".join(parts)
+    return Chunk(np.frombuffer(joined, np.uint8), file.path), Ranges(starts, ends)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
