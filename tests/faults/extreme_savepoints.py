@@ -44,7 +44,7 @@ _HEAP_ENTRY = [("namespace", "u1"), ("key", ">i8"), ("value", ">i8")]
 _ROCKSDB_KEY = [("group", "u1"), ("key", ">i8"), ("namespace", "u1")]
 _TABLE_KEYS = 2_500_000
 _MAX_PARALLELISM = 128
-_EVERYTHING = KeyGroupRange(0, _MAX_PARALLELISM - 1)
+EVERYTHING = KeyGroupRange(0, _MAX_PARALLELISM - 1)
 
 
 def write(folder: Path, *operators: OperatorState) -> None:
@@ -82,7 +82,7 @@ def file_of(
     return SubtaskState(index, managed_keyed_state=handle)
 
 
-def _entry(prefix: bytes, key: str, value: bytes, *, is_last: bool) -> bytes:
+def written_entry(prefix: bytes, key: str, value: bytes, *, is_last: bool) -> bytes:
     stored = prefix + encoded(Text(), key) + b"\0"
     first = bytes([stored[0] | 0x80]) if is_last else stored[:1]
     return i32(len(stored)) + first + stored[1:] + i32(len(value)) + value
@@ -98,13 +98,15 @@ def many_operators(folder: Path) -> None:
 def many_states(count: int, folder: Path) -> None:
     """States of ten keys each."""
     head = header(*(meta_info(f"s{number}", "VALUE", LONG) for number in range(count)))
-    keys = _by_group([f"key-{number}" for number in range(10)])
+    keys = groups_of([f"key-{number}" for number in range(10)])
     sections = {
         group: [
             b"".join(
                 number.to_bytes(2, "big")
                 + b"".join(
-                    _entry(bytes([group]), key, number.to_bytes(8, "big"), is_last=key is own[-1])
+                    written_entry(
+                        bytes([group]), key, number.to_bytes(8, "big"), is_last=key is own[-1]
+                    )
                     for key in own
                 )
                 for number in range(count)
@@ -113,10 +115,10 @@ def many_states(count: int, folder: Path) -> None:
         ]
         for group, own in keys.items()
     }
-    write_alone(folder, file_of(folder, "f", head, sections, _EVERYTHING))
+    write_alone(folder, file_of(folder, "f", head, sections, EVERYTHING))
 
 
-def _by_group(keys: Iterable[str], max_parallelism: int = _MAX_PARALLELISM) -> dict[int, list[str]]:
+def groups_of(keys: Iterable[str], max_parallelism: int = _MAX_PARALLELISM) -> dict[int, list[str]]:
     groups: dict[int, list[str]] = {}
     for key in keys:
         groups.setdefault(key_group(java_hash(Text(), key), max_parallelism), []).append(key)
@@ -126,12 +128,12 @@ def _by_group(keys: Iterable[str], max_parallelism: int = _MAX_PARALLELISM) -> d
 def many_files(subtasks: int, folder: Path) -> None:
     """A file for each subtask, and a key in each key group or so."""
     head = header(meta_info("s", "VALUE", LONG))
-    keys = _by_group((f"key-{number}" for number in range(20_000)), subtasks)
+    keys = groups_of((f"key-{number}" for number in range(20_000)), subtasks)
     records = []
     for index in range(subtasks):
         own = keys.get(index, [])
         prefix = index.to_bytes(2, "big")
-        entries = [_entry(prefix, key, bytes(8), is_last=key is own[-1]) for key in own]
+        entries = [written_entry(prefix, key, bytes(8), is_last=key is own[-1]) for key in own]
         sections = {index: [b"\0\0", *entries, b"\xff\xff"]} if own else {}
         groups = KeyGroupRange(index, index)
         records.append(file_of(folder, f"f-{index:05}", head, sections, groups, index=index))
@@ -140,14 +142,14 @@ def many_files(subtasks: int, folder: Path) -> None:
 
 def large_keys(count: int, size: int, folder: Path) -> None:
     """Keys of so many bytes each."""
-    keys = _by_group(f"{number:07}" + "k" * (size - 7) for number in range(count))
+    keys = groups_of(f"{number:07}" + "k" * (size - 7) for number in range(count))
     sections = {
         group: [b"\0\0"]
-        + [_entry(bytes([group]), key, bytes(8), is_last=key is own[-1]) for key in own]
+        + [written_entry(bytes([group]), key, bytes(8), is_last=key is own[-1]) for key in own]
         + [b"\xff\xff"]
         for group, own in keys.items()
     }
-    subtask = file_of(folder, "f", header(meta_info("s", "VALUE", LONG)), sections, _EVERYTHING)
+    subtask = file_of(folder, "f", header(meta_info("s", "VALUE", LONG)), sections, EVERYTHING)
     write_alone(folder, subtask)
 
 
@@ -167,10 +169,10 @@ def long_text(size: int, folder: Path) -> None:
 
 def one_value(folder: Path, state: bytes, *value: bytes) -> None:
     """Writes a value of one key."""
-    ((group, (key,)),) = _by_group(["key"]).items()
-    entry = _entry(bytes([group]), key, b"", is_last=True)[: -len(i32(0))]
+    ((group, (key,)),) = groups_of(["key"]).items()
+    entry = written_entry(bytes([group]), key, b"", is_last=True)[: -len(i32(0))]
     section = [b"\0\0", entry, i32(sum(map(len, value))), *value, b"\xff\xff"]
-    subtask = file_of(folder, "f", header(state), {group: section}, _EVERYTHING)
+    subtask = file_of(folder, "f", header(state), {group: section}, EVERYTHING)
     write_alone(folder, subtask)
 
 
@@ -193,7 +195,7 @@ def many_keys(count: int, form: str) -> Callable[[Path], None]:
             if form == "canonical"
             else KeyedHandleType.KEY_GROUPS
         )
-        write_alone(folder, file_of(folder, "f", head, sections, _EVERYTHING, kind))
+        write_alone(folder, file_of(folder, "f", head, sections, EVERYTHING, kind))
 
     return make
 

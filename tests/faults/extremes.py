@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from support.sample_rows import SAMPLES
 
+from faults import bombs
 from faults.extreme_savepoints import (
     large_keys,
     long_list,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _READS = ("describe", "verify", "stats", "doctor", "diff")
+_HOSTILE_MEMORY = 4
 _LOOKS = 10
 """How often the memory of many openings is told."""
 
@@ -51,11 +53,13 @@ class Case:
         make: Writes it.
         commands: Commands that are run on it.
         readers: Processes that run the same command at once.
+        is_hostile: Whether an error of one line will do. Commands get 4 GiB of addresses.
     """
 
     make: Callable[[Path], None]
     commands: tuple[str, ...] = _READS
     readers: int = 1
+    is_hostile: bool = False
 
 
 def _cases(keys: int) -> dict[str, Case]:
@@ -83,8 +87,38 @@ def _cases(keys: int) -> dict[str, Case]:
     }
 
 
-def _run(case: str, command: str, path: Path, readers: int, memory: float | None) -> bool:
+def _hostile() -> dict[str, Case]:
+    """Cases that a stranger may have made: each ends in an answer or in an error of one line."""
+    verify = ("verify", "show")
+    made: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
+        **{
+            f"256 MiB in a block of {codec}": (partial(bombs.block, codec, 256 << 20), verify)
+            for codec in bombs.CODECS
+        },
+        "256 MiB in a key group of Snappy": (partial(bombs.key_group, 256 << 20), verify),
+        "256 MiB in operator state of Snappy": (
+            partial(bombs.operator_state, 256 << 20),
+            verify[:1],
+        ),
+        "500 MB of state in _metadata": (
+            partial(bombs.inline_state, 5000, 100_000),
+            ("describe", "verify", "copy"),
+        ),
+        "500 MB of operators in _metadata": (
+            partial(bombs.many_operators, 17_241_000),
+            ("describe", "verify"),
+        ),
+        "types nested 20,000 deep": (partial(bombs.deep_type, 20_000), ("describe", *verify)),
+        "values nested 1,000,000 deep": (partial(bombs.deep_value, 1_000_000), verify),
+        "10,000,000 references to itself": (partial(bombs.cycle, 10_000_000), verify),
+    }
+    return {name: Case(make, commands, is_hostile=True) for name, (make, commands) in made.items()}
+
+
+def _run(name: str, case: Case, command: str, path: Path, memory: float | None) -> bool:
     """Runs a command, prints a row of the table; returns whether it ended as it must."""
+    if case.is_hostile:
+        memory = memory or _HOSTILE_MEMORY
     words = [str(Path(sys.executable).with_name("savepoint")), command, str(path)]
     words += {
         "diff": [str(path)],
@@ -99,7 +133,9 @@ def _run(case: str, command: str, path: Path, readers: int, memory: float | None
         words = ["prlimit", f"--as={int(memory * 2**30)}", *words]
     start = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
-        pids = [_started([*words, "--output", "json"], errors.fileno()) for _ in range(readers)]
+        pids = [
+            _started([*words, "--output", "json"], errors.fileno()) for _ in range(case.readers)
+        ]
         ends = [os.wait4(pid, 0) for pid in pids]
         seconds = time.perf_counter() - start
         errors.seek(0)
@@ -108,11 +144,13 @@ def _run(case: str, command: str, path: Path, readers: int, memory: float | None
     memory = max(usage.ru_maxrss for *_, usage in ends) / 1024
     codes = {os.waitstatus_to_exitcode(status) for _, status, _ in ends}
     end = "" if codes <= {0, 3} else f"exit codes {codes}: {said[-1] if said else ''}"
+    # verify tells damage in its answer, and has exit code 1 then.
+    is_told = len(said) == 1 and said[0].startswith("Error: ") if said else command == "verify"
     print(
-        f"| {case} | {command} | {seconds:.1f} | {cpu:.1f} | {memory:,.0f} | {os.getloadavg()[0]:.0f} | {end} |",
+        f"| {name} | {command} | {seconds:.1f} | {cpu:.1f} | {memory:,.0f} | {os.getloadavg()[0]:.0f} | {end} |",
         flush=True,
     )
-    return not end
+    return not end or (case.is_hostile and codes == {1} and is_told)
 
 
 def _started(words: Sequence[str], errors: int) -> int:
@@ -158,7 +196,7 @@ def main() -> int:
     print(
         "| savepoint | command | seconds | CPU seconds | MB | load | |\n|---|---|---:|---:|---:|---:|---|"
     )
-    for name, case in _cases(options.keys).items():
+    for name, case in (_cases(options.keys) | _hostile()).items():
         if options.case and not any(name.startswith(given) for given in options.case):
             continue
         with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +207,7 @@ def main() -> int:
             if maker.exitcode:
                 raise RuntimeError(f"the savepoint of {name!r} could not be made")
             for command in options.command or case.commands:
-                wrong += not _run(name, command, Path(folder), case.readers, options.memory)
+                wrong += not _run(name, case, command, Path(folder), options.memory)
     if not options.case or "openings" in options.case:
         _openings(options.openings)
     return wrong
