@@ -37,7 +37,8 @@ from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.layout import as_records, with_open_objects, with_open_pojos, without_ttl
 from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
-from savepoint_formats.values.arrow_types import ROW_KINDS, arrow_type
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
+from savepoint_formats.values.coded_columns import VALUE
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import UNDECODED
 
@@ -218,7 +219,7 @@ def _shows(data_type: DataType, layout: Layout) -> bool:
 
 
 def as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
-    """Casts a column that fits; rows without a kind become inserts."""
+    """Casts a column that fits; rows without a kind become inserts, values of codecs are new ones."""
     if data_type == wanted:
         return column
     match data_type, wanted:
@@ -226,7 +227,7 @@ def as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
             # Spark casts structs by position.
             fields = [
                 (
-                    F.lit(_INSERT)
+                    F.lit(_INSERT if field.name == ROW_KIND else None)
                     if place is None
                     else as_type(
                         column.getField(data_type.names[place]),
@@ -239,11 +240,15 @@ def as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
                 )
             ]
             return F.when(column.isNotNull(), F.struct(*fields)).cast(wanted)
-        case ArrayType(), ArrayType() if _has_struct(data_type):
+        case _, StructType() if _is_of_codec(wanted):
+            inner = as_type(column, data_type, wanted[0].dataType)
+            parts = inner.alias(VALUE), F.lit(None).alias(UNDECODED)
+            return F.when(column.isNotNull(), F.struct(*parts)).cast(wanted)
+        case ArrayType(), ArrayType() if _has_struct(wanted):
             return F.transform(
                 column, lambda element: as_type(element, data_type.elementType, wanted.elementType)
             )
-        case MapType(), MapType() if _has_struct(data_type):
+        case MapType(), MapType() if _has_struct(wanted):
             keyed = F.transform_keys(
                 column, lambda key, _: as_type(key, data_type.keyType, wanted.keyType)
             )
@@ -252,6 +257,11 @@ def as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
             )
         case _:
             return column.cast(wanted)
+
+
+def _is_of_codec(wanted: StructType) -> bool:
+    """Whether a struct holds the value of a codec whose type is no struct; the value itself fits, too."""
+    return wanted.names == [VALUE, UNDECODED]
 
 
 def _has_struct(data_type: DataType) -> bool:
@@ -331,6 +341,8 @@ def misfit(data_type: DataType, wanted: DataType, path: tuple[str, ...] = ()) ->
                 if place is not None
             )
             return next(filter(None, inner), None)
+        case _, StructType() if _is_of_codec(wanted):
+            return misfit(data_type, wanted[0].dataType, path)
     if _fits_alone(data_type, wanted):
         return None
     name = ".".join(path) or "it"

@@ -6,7 +6,8 @@
 | the same, if fields of one side are ``f0``, ``f1`` | position, unless they share a name    |
 | tuple, list                                       | position                              |
 
-The kind of a row of SQL may be left out: the row is an insert.
+The kind of a row of SQL may be left out: the row is an insert. So may ``$undecoded``, which is null for
+new values.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_formats.values.kryo.structs import UNDECODED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     Places = tuple[int | None, ...]
 
 _INSERT = ROW_KINDS[0]
+_LEFT_OUT = (ROW_KIND, UNDECODED)
 
 
 @lru_cache(maxsize=1024)
@@ -46,9 +49,10 @@ def field_places(given: tuple[str, ...], wanted: tuple[str, ...]) -> Places:
 
 
 def all_places(given: Sequence[str], wanted: Sequence[str]) -> Places:
-    """Like ``field_places``, but a missing field is an error, too, unless it is the kind of a row."""
+    """Like ``field_places``, but a missing field is an error, too, unless it may be left out."""
     places = field_places(tuple(given), tuple(wanted))
-    if any(place is None and name != ROW_KIND for name, place in zip(wanted, places, strict=True)):
+    missing = {name for name, place in zip(wanted, places, strict=True) if place is None}
+    if not missing <= {*_LEFT_OUT}:
         raise ValueError(_difference(given, wanted))
     return places
 

@@ -64,5 +64,7 @@ def interval(snapshot: TypeSerializerSnapshot) -> Layout:
 KINDS = {
     "shop.MoneySerializer$MoneySerializerSnapshot": simple(Coded(MONEY)),
     "shop.SkuSerializer$SkuSerializerSnapshot": simple(SKU),
-    "shop.IntervalSerializerSnapshot": SnapshotKind(interval, is_composite=True, parts=1),
+    "shop.IntervalSerializerSnapshot": SnapshotKind(
+        interval, is_composite=True, newest_outer=1, parts=1
+    ),
 }

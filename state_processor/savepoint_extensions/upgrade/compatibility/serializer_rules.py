@@ -19,7 +19,7 @@ from savepoint_extensions.upgrade.compatibility.rules import (
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION
-from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
+from savepoint_formats.snapshots.snapshot import KINDS, OpaqueSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +77,11 @@ def _config_snapshots(use: SerializerUse) -> Iterator[str]:
 
 
 def _unknown(use: SerializerUse) -> Iterator[str]:
-    if isinstance(use.snapshot, OpaqueSnapshot):
+    snapshot = use.snapshot
+    # A plug-in reads the bytes here; the job's own class decides at the target.
+    is_own = not snapshot.class_name.startswith(_FLINK) and snapshot.version != LEGACY_VERSION
+    is_of_plug_in = is_own and snapshot.class_name not in KINDS
+    if isinstance(snapshot, OpaqueSnapshot) or is_of_plug_in:
         yield f"{use.path}: {use.snapshot_class}"
 
 

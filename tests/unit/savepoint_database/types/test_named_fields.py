@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
-from savepoint_database.types.named_fields import arranged, field_places
+from savepoint_database.types.named_fields import all_places, arranged, field_places
 from savepoint_database.types.python_values import OutputRows, python_values
 from savepoint_database.types.records import record_maker
 
@@ -109,6 +109,12 @@ def test_numbered_fields_are_positions_for_other_names(value: Any) -> None:
 )
 def test_a_row_of_sql_without_a_kind_is_an_insert(value: Any) -> None:
     assert written(value, SQL_ROW) == {"f0": 1, "f1": 2, "$row_kind": "+I"}
+
+
+def test_bytes_of_a_value_that_was_not_read_may_be_left_out() -> None:
+    assert all_places(["currency", "amount"], ["amount", "currency", "$undecoded"]) == (1, 0, None)
+    with pytest.raises(ValueError, match="missing: 'currency'"):
+        all_places(["amount"], ["amount", "currency", "$undecoded"])
 
 
 @pytest.mark.parametrize(

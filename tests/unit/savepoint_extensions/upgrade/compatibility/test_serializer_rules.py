@@ -72,6 +72,12 @@ def test_serializers_that_no_sample_has(rule: str) -> None:
     assert rules_of(HAND_MADE[rule]) == {rule: "value"}
 
 
+def test_the_class_behind_a_plug_in_decides_at_the_target() -> None:
+    of_plug_in = TypeSerializerSnapshot("shop.OwnSnapshot", 3)
+    assert rules_of(of_plug_in) == {"unknown-serializer": "value"}
+    assert rules_of(of_plug_in, TO_ITSELF) == {}
+
+
 def kryo(type_class: str) -> bytes:
     return snapshot(KRYO, utf(type_class) + 3 * optional_map({}), version=2)
 
