@@ -204,9 +204,12 @@ def written_savepoint(
 
 def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
     """Fields of masked state with counts; ``MaskError`` if masks would make keys equal."""
+    # A copy has no session, and must not import changes, which need PySpark.
+    if writer.spark is None:
+        return writer.unmasked
     changes = (planned.change for planned in writer.operators)
     masked = [change for change in changes if change is not None and change.masks is not None]
-    if not masked or writer.spark is None:
+    if not masked:
         return writer.unmasked
     from savepoint_extensions.privacy.private_writer import masked_fields  # noqa: PLC0415  # loads no extension before it is used
 
