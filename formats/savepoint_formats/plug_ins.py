@@ -6,8 +6,9 @@
 | savepoint.connectors    | rows ``SourceConnector`` and ``SinkConnector``       | no own row reads a state |
 | savepoint.commands      | rows ``PlugInCommand``                               | a command is not known   |
 
-Only what is installed beside this package is a plug-in: nothing in a savepoint names code. An entry that
-fails is left out with one warning, and takes nothing else along.
+Only what is installed beside this package is a plug-in: nothing in a savepoint names code, and a package
+that lies in the current directory is none. An entry that fails is left out with one warning, and takes
+nothing else along.
 
 ``SAVEPOINT_PLUGINS=off`` in the environment, which tasks of Spark inherit, switches all plug-ins off.
 """
@@ -19,6 +20,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import PlugInWarning
@@ -110,8 +112,23 @@ def installed(group: str) -> tuple[PlugIn, ...]:
             entry,
         )
         for entry in entry_points(group=group)
+        if not _is_of_current_directory(entry)
     )
     return tuple(sorted(plug_ins, key=lambda plug_in: (plug_in.distribution, plug_in.name)))
+
+
+def _is_of_current_directory(entry: EntryPoint) -> bool:
+    """Whether a package lies where the program stands, which may be the directory of a savepoint.
+
+    It is installed there all the same if ``PYTHONPATH`` names that directory.
+    """
+    try:
+        here = Path.cwd()
+    except OSError:
+        return False  # the directory was removed
+    named = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    is_here = entry.dist is not None and Path(str(entry.dist.locate_file(""))).resolve() == here
+    return is_here and here not in (Path(path).resolve() for path in named)
 
 
 def loaded(

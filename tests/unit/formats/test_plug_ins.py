@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,6 @@ from savepoint_formats.plug_ins import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from savepoint_formats.plug_ins import PlugIn
 
@@ -124,3 +124,22 @@ def test_plug_ins_that_are_off_are_listed_and_not_loaded(
         names = {str(plug_in) for plug_in in installed(SERIALIZERS)}
     assert known == Loaded({}, {}, ())
     assert "acme-rows 1.0" in names
+
+
+@pytest.mark.parametrize("place", ["", "."])
+def test_a_package_in_the_current_directory_is_none(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plain(tmp_path, "acme-rows", "raise ValueError('it was imported')"))
+    with on_path(Path(place)) if place else on_path(tmp_path):
+        assert "acme-rows 1.0" not in map(str, installed(SERIALIZERS))
+        assert load() == Loaded({}, {}, ())
+
+
+def test_a_package_in_the_current_directory_is_one_if_pythonpath_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plain(tmp_path, "acme-rows", "ROWS = {'a.B': 7}"))
+    monkeypatch.setenv("PYTHONPATH", ".")
+    with on_path(tmp_path):
+        assert list(load().rows) == ["a.B"]
