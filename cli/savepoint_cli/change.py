@@ -40,6 +40,12 @@ _nanoseconds = common_option(
 )
 
 
+_enum_class = click.argument("enum_class", metavar="CLASS")
+_of_operator = options.operator_option(
+    "Only in this operator, by its uid or the hash of it; in all by default."
+)
+
+
 def _evaluates(change: Change) -> Change:
     """Starts Spark for a change with a SQL option, after looking up the names."""
 
@@ -83,7 +89,7 @@ def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> 
 @options.inspection()
 @click.argument("old")
 @click.argument("new")
-@options.operator_option("Only in this operator, by its uid or the hash of it; in all by default.")
+@_of_operator
 @writes
 def rename_class(
     writer: SavepointWriter, old: str, new: str, operator: str | None
@@ -98,6 +104,45 @@ def rename_class(
     savepoint rename-class s3://jobs/savepoint-1a2b shop.Customer shop.Client s3://jobs/renamed
     """
     return writer.rename_class(old, new, uid=operator)
+
+
+@options.inspection()
+@_enum_class
+@click.argument("old")
+@click.argument("new")
+@_of_operator
+@writes
+def rename_constant(
+    writer: SavepointWriter, enum_class: str, old: str, new: str, operator: str | None
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, with the constant OLD of the enum CLASS renamed to NEW.
+
+    The constant is renamed wherever an enum serializer names it: in keys, values, fields,
+    collections and timers. Values stay as they are, because they have the place of a constant.
+
+    \b
+    savepoint rename-constant s3://jobs/old shop.Metric RATE_AT_MOST RATE_BELOW s3://jobs/new
+    """
+    return writer.rename_constant(enum_class, old, new, uid=operator)
+
+
+@options.inspection()
+@_enum_class
+@click.argument("constant")
+@_of_operator
+@writes
+def drop_constant(
+    writer: SavepointWriter, enum_class: str, constant: str, operator: str | None
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, without a CONSTANT of the enum CLASS that nothing uses.
+
+    A constant that is used is refused with the numbers of its values; "savepoint find PATH
+    CONSTANT" lists them. Values of the enum are encoded anew, with their new places.
+
+    \b
+    savepoint drop-constant s3://jobs/old shop.Metric OLD_ONE s3://jobs/new
+    """
+    return writer.drop_constant(enum_class, constant, uid=operator)
 
 
 @_state_command

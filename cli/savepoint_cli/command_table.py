@@ -128,6 +128,12 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "rename-class": OwnCommand(
             "savepoint_cli.change:rename_class", "Rename a Java class in serializers and values"
         ),
+        "rename-constant": OwnCommand(
+            "savepoint_cli.change:rename_constant", "Rename a constant of an enum"
+        ),
+        "drop-constant": OwnCommand(
+            "savepoint_cli.change:drop_constant", "Remove a constant of an enum that nothing uses"
+        ),
         "rename-field": OwnCommand(
             "savepoint_cli.change:rename_field", "Rename a field of a state's values"
         ),

@@ -86,7 +86,7 @@ class RecodedStates:
         return StoredEntries(keys, values)
 
     def _anew(self, data: pa.LargeBinaryArray, old: Layout, new: Layout) -> pa.LargeBinaryArray:
-        if old == new and not holds_kryo(old):
+        if old == new and (self.reads == self.writes or not holds_kryo(old)):
             return data
         return recoded(data, old, new, self.reads, self.writes)
 

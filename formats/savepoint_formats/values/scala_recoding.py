@@ -9,7 +9,7 @@
 | value                         | flag and value         | a flag of not null, the value           |
 | list of flagged pairs         | MapOf                  | the pairs without flags                 |
 | a byte of Unit                | no byte                | nothing                                 |
-| number of a constant          | Enum                   | its index                               |
+| number of a constant          | Enum                   | the number of the constant of its name  |
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.values.kinds.scalars import SIZED
 from savepoint_formats.values.masks import write_mask
 from savepoint_formats.values.pojo_values import NO_SUBCLASS
 from savepoint_formats.values.state_entries import NullableRest, Suffixed, length_suffix
@@ -61,13 +62,11 @@ def recode_scala(walk: ValueWalk, old: Layout, new: Layout) -> bool:  # noqa: PL
         case layouts.Marker(0), layouts.Marker(None):
             walk.skip(old)
         case layouts.Enum(), layouts.Enum():
-            number = walk.view.read_int()
-            if number not in old.numbers:
-                walk.view.position -= 4
-                raise walk.view.error(
-                    f"constant {number} of {old.class_name}, which does not have it"
-                )
-            walk.target.write_int(old.numbers.index(number))
+            read, _ = SIZED[layouts.Enum]
+            name = read(old, walk.view)
+            if name not in new.constants:
+                raise walk.refusal(f"constant {name!r} of {old.class_name}, which new values lack")
+            write_value(new, name, walk.target)
         case _:
             return _recode_null(walk, old, new)
     return True

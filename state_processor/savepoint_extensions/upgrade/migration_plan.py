@@ -300,4 +300,10 @@ def migrated(change: ChangedOperator, scala: ScalaTarget | None = None) -> Chang
             f"operator {change.operator.name} has local state, or gets other values or fields:"
             " write that first, and migrate what it has written"
         )
-    return replace(change, migration=migration_of(change.operator, change.removed, scala))
+    migration = migration_of(change.operator, change.removed, scala)
+    if change.migration not in (None, migration):
+        raise MigrationError(
+            f"operator {change.operator.name} lost constants of enums before: write that first, and"
+            " migrate what it has written"
+        )
+    return replace(change, migration=migration)

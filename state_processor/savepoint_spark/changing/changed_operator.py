@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, Self
@@ -19,10 +20,18 @@ from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
+from savepoint_formats.snapshots.enum_constants import constants_of
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
+from savepoint_spark.changing.enum_constants import (
+    constant_uses,
+    expect_no_java_names,
+    expect_no_places,
+    present_snapshots,
+    without_constant,
+)
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where
 from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instances
@@ -45,6 +54,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.snapshots.enum_constants import ConstantChange
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
@@ -66,12 +76,18 @@ class ChangedOperator(OperatorChanges):
     def expect_compatible(self) -> None:
         """Raises ``SchemaChangeError`` for changes that must be written before others."""
         is_chosen = bool(self.choices) or self.masks is not None
-        is_rewritten = bool(self.headers.classes) or self.migration is not None
+        is_rewritten = bool(self.headers.changes) or self.migration is not None
         has_others = is_rewritten and self.masks is not None
         if (is_chosen and self.has_new_values) or has_others:
             raise SchemaChangeError(
                 f"operator {self.operator.name} gets other values or classes, which masks and samples"
                 " would not see: write one change first, and make the other in the new savepoint"
+            )
+        if self.migration is not None and self.has_new_values:
+            raise SchemaChangeError(
+                f"operator {self.operator.name} gets other values or fields, and serializers without"
+                " a constant or for another query: write one change first, and make the other in the"
+                " new savepoint"
             )
         if self.moves_keys and self.is_local:
             raise SchemaChangeError(
@@ -156,7 +172,47 @@ class ChangedOperator(OperatorChanges):
 
     def with_class(self, rename: ClassRename) -> Self:
         """See ``SavepointWriter.rename_class``."""
-        return replace(self, headers=self.headers.with_class(rename))
+        return replace(self, headers=self.headers.with_change(rename))
+
+    def changes_constant(self, change: ConstantChange) -> bool:
+        """Whether serializers name the constant; ``SchemaChangeError`` if it can't change."""
+        if all(change.of(snapshot) == snapshot for snapshot in self._present_snapshots()):
+            return False
+        if change.new is None:
+            expect_no_places(self.operator, self.headers.before(change))
+        else:
+            expect_no_java_names(self.operator, self.headers.before(change))
+        return True
+
+    def constant_uses(self, change: ConstantChange) -> Counter[str]:
+        """How often its states have a constant, by their present names; reads all their values."""
+        uses = constant_uses(self.operator, self.headers.before(change), self.removed)
+        return Counter({self.headers.name(name): count for name, count in uses.items()})
+
+    def with_constant(self, change: ConstantChange) -> Self:
+        """See ``SavepointWriter.rename_constant`` and ``drop_constant``."""
+        if change.new is not None:
+            return replace(self, headers=self.headers.with_change(change))
+        reshapes = self.migration is not None and self.migration.reshaped is not None
+        if self.has_new_values or self.is_local or self.masks is not None or reshapes:
+            raise SchemaChangeError(
+                f"operator {self.operator.name} has local state, or gets other values or fields, which"
+                " are written with all constants: write that first, and change the new savepoint"
+            )
+        before = self.headers.before(change)
+        return replace(self, migration=without_constant(self.operator, before, self.migration))
+
+    def constants(self) -> dict[str, tuple[str, ...]]:
+        """The constants of all enums that serializers name, by the class."""
+        return constants_of(self._present_snapshots())
+
+    def expect_constants_of_savepoint(self) -> None:
+        """Raises ``SchemaChangeError`` if expressions would see former names of constants."""
+        if self.headers.has_constants:
+            raise SchemaChangeError(
+                f"operator {self.operator.name} has renamed constants of enums, and expressions would"
+                " see their former names: put rename_constant behind the changes with expressions"
+            )
 
     def renames(self, rename: ClassRename) -> bool:
         """Whether serializers or values change with the name of a class; ``SchemaChangeError`` if one can't."""
@@ -173,6 +229,11 @@ class ChangedOperator(OperatorChanges):
     def _snapshots(self) -> Iterator[TypeSerializerSnapshot]:
         migrated = () if self.migration is None else self.migration.snapshots
         return map(self.headers.snapshot, chain(snapshots_of(self.operator), migrated))
+
+    def _present_snapshots(self) -> Iterator[TypeSerializerSnapshot]:
+        """The serializers that a write would give now."""
+        written = present_snapshots(self.operator, self.migration, self.removed)
+        return map(self.headers.snapshot, written)
 
     def table_of(self, spark: SparkSession | None, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
@@ -203,6 +264,7 @@ class ChangedOperator(OperatorChanges):
         self, spark: SparkSession, where: Column | str, subclasses: UndescribedSubclasses
     ) -> Self:
         """See ``SavepointWriter.delete_keys``."""
+        self.expect_constants_of_savepoint()
         keyed = (table for table in self.operator.readable_tables if table.states[0].kind.is_keyed)
         tables = [self._table(spark, table, subclasses) for table in keyed]
         rows = [table.data(with_encoded_keys=True) for table in tables if table.has_keys]
@@ -233,6 +295,7 @@ class ChangedOperator(OperatorChanges):
     ) -> Self:
         """See ``SavepointWriter.with_state``."""
         expect_frame(data)
+        self.expect_constants_of_savepoint()
         without, state = self.without(name), self.state(name)
         if state.kind.is_keyed:
             self._expect_not_local()

@@ -1,4 +1,4 @@
-"""Changes in the headers of an operator's files: names of states and of Java classes.
+"""Changes in the headers of an operator's files: names of states, Java classes and constants of enums.
 
 The bytes of values stay as they are, so they must not contain the old name of a class.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from savepoint_formats.snapshots.class_names import ClassRename
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.snapshots.enum_constants import ConstantChange
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
     from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
@@ -25,10 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeaderChanges:
-    """New names, by the names in the savepoint; classes are renamed in order."""
+    """New names of states, by the names in the savepoint, and changes of serializers in their order."""
 
     states: tuple[tuple[str, str], ...] = ()
-    classes: tuple[ClassRename, ...] = ()
+    changes: tuple[ClassRename | ConstantChange, ...] = ()
+
+    @property
+    def classes(self) -> tuple[ClassRename, ...]:
+        """The renames of classes."""
+        return tuple(change for change in self.changes if isinstance(change, ClassRename))
+
+    @property
+    def has_constants(self) -> bool:
+        """Whether constants of enums get other names."""
+        return len(self.classes) < len(self.changes)
 
     def name(self, state: str) -> str:
         return dict(self.states).get(state, state)
@@ -36,13 +47,23 @@ class HeaderChanges:
     def with_name(self, state: str, name: str) -> Self:
         return replace(self, states=tuple({**dict(self.states), state: name}.items()))
 
-    def with_class(self, rename: ClassRename) -> Self:
-        return replace(self, classes=(*self.classes, rename))
+    def with_change(self, change: ClassRename | ConstantChange) -> Self:
+        return replace(self, changes=(*self.changes, change))
+
+    def before(self, change: ConstantChange) -> ConstantChange:
+        """A change of a constant by the names in the savepoint."""
+        for earlier in reversed(self.changes):
+            if isinstance(earlier, ClassRename):
+                if earlier.new == change.enum_class:
+                    change = replace(change, enum_class=earlier.old)
+            elif (earlier.enum_class, earlier.new) == (change.enum_class, change.old):
+                change = replace(change, old=earlier.old)
+        return change
 
     def snapshot(self, serializer: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """A serializer with the new names of classes; ``SchemaChangeError`` if one can't be changed."""
-        for rename in self.classes:
-            serializer = rename.of(serializer)
+        """A serializer with the new names; ``SchemaChangeError`` if one can't be changed."""
+        for change in self.changes:
+            serializer = change.of(serializer)
         return serializer
 
     def info(self, info: StateMetaInfo) -> StateMetaInfo:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from state_processor.savepoint.state_changes import StateChanges
+from state_processor.savepoint.constant_changes import ConstantChanges
 
 if TYPE_CHECKING:
     import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from state_processor.savepoint.writer import SavepointWriter
 
 
-class PrivacyChanges(StateChanges):
+class PrivacyChanges(ConstantChanges):
     """Changes for test data and for people who want to be forgotten; see ``StateChanges``."""
 
     __slots__ = ()

@@ -63,11 +63,7 @@ class StateChanges:
             >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
         """
         writer, rename = self.writer(), ClassRename(old, new)
-        planned = writer.operators if uid is None else (writer.operator(uid),)
-        changes = {
-            operator.name: operator.change for operator in planned if operator.source is not None
-        }
-        operators = {name: change for name, change in changes.items() if change is not None}
+        operators = writer.changes_of(uid)
         # Tries all of them, because each may have the name where it cannot be changed.
         named = [name for name, operator in operators.items() if operator.renames(rename)]
         if not named:
@@ -396,5 +392,8 @@ class StateChanges:
         from state_processor.savepoint.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
 
         writer = self.writer()
+        change = writer.operator(uid).change if has_expressions else None
+        if change is not None:
+            change.expect_constants_of_savepoint()
         spark = writer.session() if has_expressions else writer.spark
         return ValueChanges(writer, spark, uid, state, nanoseconds, undescribed_subclasses)

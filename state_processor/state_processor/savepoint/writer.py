@@ -130,6 +130,12 @@ class SavepointWriter(SavepointChanges):
         }
         return planned[id_called(uid, uids, names, path)]
 
+    def changes_of(self, uid: str | None) -> dict[str, ChangedOperator]:
+        """The changes so far of an operator of the source, or of all of them, by their names."""
+        planned = self.operators if uid is None else (self.operator(uid),)
+        changes = {it.name: it.change for it in planned if it.source is not None}
+        return {name: change for name, change in changes.items() if change is not None}
+
     @property
     def needs_session(self) -> bool:
         """Whether Spark makes some of its state."""
@@ -211,13 +217,13 @@ class SavepointWriter(SavepointChanges):
         """
         planned = self.operator(uid)
         changed = planned.changed(change)
-        if changed.change is not None:
-            changed.change.expect_compatible()
         if self.is_of_flink_2 and changed.change is not None and changed.change.has_new_values:
             raise MigrationError(
                 f"operator {uid} is migrated to Flink 2.x: write that, and give what it has written"
                 " other values or fields; names, removed states and deleted keys go with it"
             )
+        if changed.change is not None:
+            changed.change.expect_compatible()
         return self.replaced(planned, changed)
 
     def replaced(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:

@@ -13,7 +13,7 @@ from support.decoding import OFTEN
 from support.kryo_vectors import NEW, OLD, VECTORS, layout_of, named
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import SavepointError, UnencodableError
 from savepoint_formats.layout import Kryo, Layout, Long, MapOf, Pojo, Repeated, Struct, Text
 from savepoint_formats.pass_through.recoded_entries import recoded, renamed
 from savepoint_formats.program.recoded_columns import BulkRecoding
@@ -221,3 +221,21 @@ def test_usual_collections_take_no_walk(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Recoding, "of", None)
     (written,) = recoded(data, Kryo("java.util.List"), Repeated(Long()), reads, writes).to_pylist()
     assert written.hex() == "00000002" + "0000000000000001" + "0000000000000002"
+
+
+def test_constants_of_enums_get_the_places_of_their_names() -> None:
+    old, new = (
+        Repeated(layouts.Enum("Grade", constants)) for constants in (("A", "B", "C"), ("B", "C"))
+    )
+    kryo = KryoDialect(KryoVersion.V5_6)
+    records = [_places(), _places(1), _places(2, 1)]
+    data = pa.array(records, pa.large_binary())
+    moved = [_places(), _places(0), _places(1, 0)]
+    assert recoded(data, old, new, kryo, kryo).to_pylist() == moved
+    assert [Recoding(old, new, kryo, kryo).of(record) for record in records] == moved
+    with pytest.raises(UnencodableError, match="constant 'A' of Grade, which new values lack"):
+        recoded(pa.array([_places(1, 0)], pa.large_binary()), old, new, kryo, kryo)
+
+
+def _places(*places: int) -> bytes:
+    return b"".join(number.to_bytes(4, "big") for number in (len(places), *places))

@@ -1,0 +1,33 @@
+"""Values of enums after their constants were renamed and dropped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from support.changed_savepoints import tables
+
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+METRIC = "shop.Metric"
+
+
+def test_each_value_has_its_constant_under_the_new_name(
+    spark: SparkSession, cases: Path, tmp_path: Path
+) -> None:
+    before = Savepoint.load(spark, str(cases / "10-enum-constants"))
+    changed = before.rename_constant(METRIC, "COUNT_AT_LEAST", "AT_LEAST")
+    changed.drop_constant(METRIC, "OLD_ONE").write(str(tmp_path / "out"))
+    after = Savepoint.load(spark, str(tmp_path / "out"))
+    expected = {
+        name: sorted(row.replace("COUNT_AT_LEAST", "AT_LEAST") for row in rows)
+        for name, rows in tables(before).items()
+    }
+    assert tables(after) == expected
+    again = after.rename_constant(METRIC, "AT_LEAST", "OLD_ONE").writer()
+    (constants,) = (it.constants() for it in again.changes_of("fd119").values())
+    assert constants == {METRIC: ("OLD_ONE", "RATE_AT_MOST")}
