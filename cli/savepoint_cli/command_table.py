@@ -88,7 +88,8 @@ OWN: dict[str, dict[str, OwnCommand]] = {
     "Many savepoints": {
         "snapshots": OwnCommand("savepoint_cli.audit:snapshots", "List all below a directory"),
         "jobs": OwnCommand(
-            "savepoint_cli.audit:live_jobs", "List those of a running cluster's jobs"
+            "savepoint_extensions.live_jobs.live_commands:live_jobs",
+            "List those of a running cluster's jobs",
         ),
         "history": OwnCommand("savepoint_cli.audit:history", "Show what a key had in each of them"),
         "find": OwnCommand(

@@ -17,7 +17,6 @@ from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
 from savepoint_database.snapshot.key_types import types_of_text
-from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
 from savepoint_database.snapshot.snapshot import opening_of
 from savepoint_database.types.class_library import described_classes
 from savepoint_database.types.flink_units import milliseconds
@@ -159,7 +158,7 @@ def _path(path: str) -> str:
         data = file.read(_MAX_INPUT + 1)
     if len(data) > _MAX_INPUT:
         raise click.UsageError(f"standard input has more than {_MAX_INPUT:,} bytes")
-    return kubernetes_snapshot(utf8_text(data, "the standard input"))
+    return state_processor.kubernetes_snapshot(utf8_text(data, "the standard input"))
 
 
 def _uids(path: Path) -> list[str]:

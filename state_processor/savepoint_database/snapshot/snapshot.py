@@ -31,6 +31,7 @@ from savepoint_database.snapshot.planned_operators import (
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.types.class_library import class_descriptions
+from savepoint_database.types.lazy_names import named
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
     OperatorNotFoundError,
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
+
+_OPENS_LATEST = "savepoint_database.snapshot.live_jobs:open_latest"
+"""Opens the newest snapshot of a running job; HTTP is slow to import."""
 
 _OPENING = ("uids", "kryo_classes", "allow_paths", "strict_paths", "key_types", "plan", "types")
 
@@ -154,9 +158,8 @@ class Snapshot:
         path = path_text(path)
         rules = PathRules.of(allow_paths, is_strict=strict_paths)
         if is_live(path):
-            from savepoint_database.snapshot.live_jobs import open_latest  # noqa: PLC0415  # HTTP is slow to import
-
-            return open_latest(path, rules, opened)
+            latest: Self = named(_OPENS_LATEST)(path, rules, opened)
+            return latest
         return opened(*read_newest(path, rules), {})
 
     @classmethod

@@ -49,6 +49,12 @@ def lazy_names(package: str, file: str = "__init__.py") -> tuple[Callable[[str],
     return attribute, [*modules]
 
 
+def named(place: str) -> Any:
+    """What ``module:name`` names. The core has tables of such texts, since it imports no extension."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
 def _is_for_this_release(module: str, package: str) -> bool:
     try:
         import_module(module, package)

@@ -1,0 +1,1 @@
+"""Running jobs: their snapshots, by Flink's REST interface or as Kubernetes knows them."""
