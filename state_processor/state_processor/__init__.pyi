@@ -47,8 +47,6 @@ from savepoint_database.snapshot.description import (
     StateDescription,
     TableDescription,
 )
-from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
-from savepoint_database.snapshot.live_jobs import LiveSnapshot, live_snapshots, take_savepoint
 from savepoint_database.snapshot.operator import (
     Operator,
 )
@@ -91,6 +89,8 @@ from savepoint_extensions.connectors.sink_state import (
     SinkState,
 )
 from savepoint_extensions.connectors.source_state import SourceEntry, SourceState
+from savepoint_extensions.live_jobs.kubernetes_snapshots import kubernetes_snapshot
+from savepoint_extensions.live_jobs.live_jobs import LiveSnapshot, live_snapshots, take_savepoint
 from savepoint_extensions.mixed_mode.backlog import (
     Backlog,
 )

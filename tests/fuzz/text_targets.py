@@ -32,12 +32,12 @@ from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
 from savepoint_database.checks.sql_changes import given_matches
 from savepoint_database.rows.row_condition import RowCondition, evaluated
 from savepoint_database.snapshot.key_types import described_job_types, key_types_of, types_of_text
-from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
 from savepoint_database.snapshot.planned_operators import query_nodes
 from savepoint_database.sql.sql_database import SqlDatabase
 from savepoint_database.sql.sql_text import Dialect, expect_spark_query, named_tables, rewritten
 from savepoint_database.types.class_library import ClassLibrary, described_classes
 from savepoint_database.types.type_names import parse_type
+from savepoint_extensions.live_jobs.kubernetes_snapshots import kubernetes_snapshot
 from savepoint_extensions.privacy.found_values import FoundValues
 from savepoint_extensions.privacy.mask_rules import SECRET_VARIABLE, MaskRules
 from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
-_OPENS_LATEST = "savepoint_database.snapshot.live_jobs:open_latest"
+_OPENS_LATEST = "savepoint_extensions.live_jobs.live_jobs:open_latest"
 """Opens the newest snapshot of a running job; HTTP is slow to import."""
 
 _OPENING = ("uids", "kryo_classes", "allow_paths", "strict_paths", "key_types", "plan", "types")

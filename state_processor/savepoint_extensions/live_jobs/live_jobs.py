@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from savepoint_database.snapshot.flink_rest import RestInterface
-from savepoint_database.snapshot.named_paths import allowed_path
-from savepoint_database.snapshot.rest_answers import (
+from savepoint_extensions.live_jobs.flink_rest import RestInterface
+from savepoint_extensions.live_jobs.named_paths import allowed_path
+from savepoint_extensions.live_jobs.rest_answers import (
     Answer,
     milliseconds_of,
     number_of,

@@ -8,7 +8,7 @@ import pytest
 from support.commands import run
 from support.rest_cluster import RestCluster, answers
 
-from savepoint_database.snapshot import flink_rest
+from savepoint_extensions.live_jobs import flink_rest
 from state_processor import ClusterError, DescriptionError, Savepoint, take_savepoint
 from state_processor import kubernetes_snapshot as of_kubernetes
 

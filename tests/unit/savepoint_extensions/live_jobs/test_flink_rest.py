@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_database.snapshot import flink_rest
-from savepoint_database.snapshot.flink_rest import RestInterface
-from savepoint_database.snapshot.live_jobs import live_snapshots
+from savepoint_extensions.live_jobs import flink_rest
+from savepoint_extensions.live_jobs.flink_rest import RestInterface
+from savepoint_extensions.live_jobs.live_jobs import live_snapshots
 from state_processor import (
     ClusterError,
     DescriptionError,

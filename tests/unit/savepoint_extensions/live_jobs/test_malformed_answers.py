@@ -13,7 +13,7 @@ import pytest
 from support.commands import run
 from support.rest_cluster import RestCluster, answers
 
-from savepoint_database.snapshot import flink_rest, live_jobs
+from savepoint_extensions.live_jobs import flink_rest, live_jobs
 from state_processor import (
     Savepoint,
     SavepointError,

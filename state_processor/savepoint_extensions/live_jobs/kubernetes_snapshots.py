@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from savepoint_database.snapshot.named_paths import plain_path
+from savepoint_extensions.live_jobs.named_paths import plain_path
 from savepoint_formats.errors import DescriptionError, SavepointNotFoundError
 
 _KIND = "FlinkStateSnapshot"
