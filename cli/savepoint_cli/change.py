@@ -16,10 +16,7 @@ import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import destination, errors_of_spark, writes
-from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import Command, command, common_option
-from savepoint_cli.terminal.output import output_option
-from savepoint_formats.errors import NotAcceptedError
+from savepoint_cli.terminal.help import Command, common_option
 from savepoint_formats.new_snapshot.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -364,49 +361,3 @@ def _certify(before: FoundValues, after: FoundValues, paths: tuple[str, ...]) ->
             f"Unknown: no found value is left in what could be searched. {problems}", err=True
         )
         click.get_current_context().exit(3)
-
-
-class _UnacceptedError(click.ClickException):
-    exit_code = 3
-
-
-@command("sql-migrate")
-@click.argument("old")
-@click.argument("new")
-@click.argument("savepoint", shell_complete=completion.paths)
-@options.matches
-@options.renames
-@options.accept
-@click.option(
-    "--allow-loss",
-    is_flag=True,
-    help="Leave out state that the new query can't use, and start operators that need history empty.",
-)
-@destination
-@output_option
-def sql_migrate(  # the arguments of the command
-    output: Output,
-    old: str,
-    new: str,
-    savepoint: str,
-    allow_loss: bool,
-    destination: Destination,
-    **compared: Any,
-) -> None:
-    """Copy the SAVEPOINT of plan OLD to OUT, so that the query of plan NEW restores it.
-
-    Operators get the uids of the new plan, rows get its columns, and accumulators move to their new
-    places. New columns are null in old rows. State that is rebuilt or lost is refused without
-    --allow-loss; see sql-diff. A new aggregate begins empty, and a new column can keep old rows from
-    being taken back: --accept each by its name. Without it, nothing is written; the exit code is 3.
-
-    \b
-    savepoint sql-migrate orders-v1.json orders-v2.json s3://jobs/orders/savepoint-1a2b s3://jobs/orders/for-v2
-    """
-    with progress.reading(savepoint), options.usage_errors():
-        opened = state_processor.Savepoint.open(savepoint, plan=old)
-        try:
-            writer = opened.sql_migrate(new, allow_loss=allow_loss, **compared)
-        except NotAcceptedError as error:
-            raise _UnacceptedError(str(error)) from error
-    destination.write(output, writer)

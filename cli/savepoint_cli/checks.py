@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
-from savepoint_cli.terminal.help import command
-from savepoint_cli.terminal.output import OutputFormat, output_option
+from savepoint_cli.terminal.output import OutputFormat
 from savepoint_database import checks
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
-from savepoint_formats.plans.plan_diff import PlanVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -202,40 +199,3 @@ def fault_row(fault: Fault) -> dict[str, Any]:
         "problem": fault.problem,
         "cost": fault.cost,
     }
-
-
-_LOST = (PlanVerdict.REBUILT, PlanVerdict.LOST)
-
-
-@command("sql-diff")
-@click.argument("old")
-@click.argument("new")
-@click.argument("savepoint", required=False)
-@options.matches
-@options.renames
-@options.accept
-@output_option
-def sql_diff(  # the arguments of the command
-    output: Output,
-    old: str,
-    new: str,
-    savepoint: str | None,
-    matches: str | None,
-    renames: dict[str, str],
-    accept: tuple[str, ...],
-) -> None:
-    """Tell which state of a SQL job survives when its query changes from plan OLD to plan NEW.
-
-    COMPILE PLAN writes the plans. Verdicts: "same" state is restored as it is, "renamed" state has
-    another uid, "carried over" state needs another shape, "rebuilt" state needs history, and "lost"
-    state has no operator in the new query. With the SAVEPOINT of the old job, the answer has rows
-    and bytes, too. Exit codes: 0 all is the same, renamed or carried over, 3 something is rebuilt
-    or lost, or begins empty or can't be taken back without --accept.
-
-    \b
-    savepoint sql-diff orders-v1.json orders-v2.json s3://jobs/orders/savepoint-1a2b
-    """
-    changes = state_processor.sql_diff(old, new, savepoint, matches=matches, renames=renames)
-    output.rows(f"State of {old} in {new}", changes)
-    if any(change.verdict in _LOST or change.unaccepted(accept) for change in changes):
-        click.get_current_context().exit(DIFFERENT)

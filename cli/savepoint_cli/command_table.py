@@ -70,7 +70,8 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "stats": OwnCommand("savepoint_cli.audit:stats", "Show sizes: states, keys, skew, timers"),
         "diff": OwnCommand("savepoint_cli.checks:diff", "Compare it with another one"),
         "sql-diff": OwnCommand(
-            "savepoint_cli.checks:sql_diff", "Tell which state survives a change of its SQL query"
+            "savepoint_extensions.sql_jobs.sql_commands:sql_diff",
+            "Tell which state survives a change of its SQL query",
         ),
         "kafka": OwnCommand(
             "savepoint_extensions.connectors.connector_commands:kafka",
@@ -113,7 +114,8 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "savepoint_cli.modify:rescale", "Rescale to other key groups and another parallelism"
         ),
         "sql-migrate": OwnCommand(
-            "savepoint_cli.change:sql_migrate", "Rewrite the state of a SQL job for a changed query"
+            "savepoint_extensions.sql_jobs.sql_commands:sql_migrate",
+            "Rewrite the state of a SQL job for a changed query",
         ),
         "convert": OwnCommand(
             "savepoint_cli.modify:convert", "Convert it to canonical, for another state backend"
