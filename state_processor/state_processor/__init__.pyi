@@ -19,9 +19,6 @@ from savepoint_database.checks.savepoint_diff import (
     SavepointDiff,
     TableChanges,
 )
-from savepoint_database.checks.sql_changes import (
-    sql_diff,
-)
 from savepoint_database.checks.verification import (
     Verification,
 )
@@ -121,6 +118,13 @@ from savepoint_extensions.privacy.found_values import FoundPlace, FoundValues, f
 from savepoint_extensions.privacy.mask_plan import MaskedField
 from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_extensions.privacy.suggestions import MaskSuggestions
+from savepoint_extensions.sql_jobs.plan_diff import (
+    PlanVerdict,
+    SqlChange,
+)
+from savepoint_extensions.sql_jobs.sql_changes import (
+    sql_diff,
+)
 from savepoint_extensions.upgrade.compatibility.expected_job import (
     JobOperator,
     JobSchema,
@@ -220,10 +224,6 @@ from savepoint_formats.key_groups.ranges import (
 from savepoint_formats.layout.general import (
     KryoClass,
     KryoField,
-)
-from savepoint_formats.plans.plan_diff import (
-    PlanVerdict,
-    SqlChange,
 )
 from savepoint_formats.scan.scan import (
     TableScan,

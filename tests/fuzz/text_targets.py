@@ -29,7 +29,6 @@ from fuzz.seed_texts import (
     TYPES,
 )
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
-from savepoint_database.checks.sql_changes import given_matches
 from savepoint_database.rows.row_condition import RowCondition, evaluated
 from savepoint_database.snapshot.key_types import described_job_types, key_types_of, types_of_text
 from savepoint_database.snapshot.planned_operators import query_nodes
@@ -40,6 +39,9 @@ from savepoint_database.types.type_names import parse_type
 from savepoint_extensions.live_jobs.kubernetes_snapshots import kubernetes_snapshot
 from savepoint_extensions.privacy.found_values import FoundValues
 from savepoint_extensions.privacy.mask_rules import SECRET_VARIABLE, MaskRules
+from savepoint_extensions.sql_jobs.lineage import Lineage
+from savepoint_extensions.sql_jobs.plan_diff import plan_changes
+from savepoint_extensions.sql_jobs.sql_changes import given_matches
 from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
 from savepoint_extensions.upgrade.expected_state import job_schema
 from savepoint_formats.bytes.data_view import DataInputView
@@ -47,8 +49,6 @@ from savepoint_formats.errors import RefusedError, UnreadStateWarning
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import is_pojo
 from savepoint_formats.plans.compiled_plan import CompiledPlan
-from savepoint_formats.plans.lineage import Lineage
-from savepoint_formats.plans.plan_diff import plan_changes
 from savepoint_formats.python_state.type_texts import state_layout
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class

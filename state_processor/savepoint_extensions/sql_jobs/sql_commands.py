@@ -13,8 +13,8 @@ from savepoint_cli.modify import destination
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
+from savepoint_extensions.sql_jobs.plan_diff import PlanVerdict
 from savepoint_formats.errors import NotAcceptedError
-from savepoint_formats.plans.plan_diff import PlanVerdict
 
 if TYPE_CHECKING:
     from savepoint_cli.modify import Destination

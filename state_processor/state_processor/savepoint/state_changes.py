@@ -374,7 +374,7 @@ class StateChanges:
             >>> old = Savepoint.load(spark, "s3://jobs/orders/savepoint-1a2b", plan="orders-v1.json")
             >>> old.sql_migrate("orders-v2.json").write("s3://jobs/orders/for-v2")
         """
-        from state_processor.savepoint.sql_migration import SqlMigration  # noqa: PLC0415  # comparing plans is slow to import
+        from savepoint_extensions.sql_jobs.sql_migration import SqlMigration  # noqa: PLC0415  # comparing plans is slow to import
 
         migration = SqlMigration.of(self.writer(), new_plan, matches, renames or {})
         return migration.migrated(allow_loss=allow_loss, accept=accept)

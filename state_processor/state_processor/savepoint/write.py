@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from savepoint_extensions.privacy.mask_plan import MaskedField
+    from savepoint_extensions.sql_jobs.plan_diff import SqlChange
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.copying import Progress
-    from savepoint_formats.plans.plan_diff import SqlChange
     from state_processor.savepoint.planned_operator import PlannedOperator
     from state_processor.savepoint.writer import SavepointWriter
 

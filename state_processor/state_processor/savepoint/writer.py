@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_extensions.privacy.mask_plan import MaskedField
+    from savepoint_extensions.sql_jobs.plan_diff import SqlChange
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.new_snapshot.copying import Progress
-    from savepoint_formats.plans.plan_diff import SqlChange
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from state_processor.savepoint.savepoint import Savepoint
     from state_processor.savepoint.write import PlannedSavepoint, WrittenSavepoint

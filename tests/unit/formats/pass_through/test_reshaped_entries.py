@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from savepoint_extensions.sql_jobs.lineage import Lineage
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import PlanError
@@ -25,7 +26,6 @@ from savepoint_formats.layout import (
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.plans.carried_state import CarriedState, ReshapedState, carried_state
 from savepoint_formats.plans.compiled_plan import CompiledPlan
-from savepoint_formats.plans.lineage import Lineage
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.snapshots.constructed import long
 from savepoint_formats.snapshots.sql.constructed_sql import row_data

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from savepoint_extensions.sql_jobs.lineage import Lineage
+from savepoint_extensions.sql_jobs.origins import REFERENCES
+from savepoint_extensions.sql_jobs.plan_diff import plan_changes
+from savepoint_extensions.sql_jobs.stateful import CONNECTORS, stateful
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import PlanError
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.plans.carried_state import carried_state
 from savepoint_formats.plans.compiled_plan import CompiledPlan
-from savepoint_formats.plans.lineage import Lineage
-from savepoint_formats.plans.origins import REFERENCES
-from savepoint_formats.plans.plan_diff import plan_changes
-from savepoint_formats.plans.stateful import CONNECTORS, stateful
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.state import StateKind, entry_layouts, keyed_state

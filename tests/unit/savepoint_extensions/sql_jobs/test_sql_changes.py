@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.commands import lines, run
 
-from savepoint_database.checks.sql_changes import given_matches
+from savepoint_extensions.sql_jobs.sql_changes import given_matches
 from state_processor import NotAcceptedError, PlanError, Savepoint, sql_diff
 
 if TYPE_CHECKING:

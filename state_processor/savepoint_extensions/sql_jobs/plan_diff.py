@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import PlanError
-from savepoint_formats.plans.lineage import NO_RENAMES, Renames, family
-from savepoint_formats.plans.state_reasons import (
+from savepoint_extensions.sql_jobs.lineage import NO_RENAMES, Renames, family
+from savepoint_extensions.sql_jobs.state_reasons import (
     new_calls,
     not_taken_back,
     rebuilding,
     renaming,
     reshaping,
 )
-from savepoint_formats.plans.stateful import CONNECTORS, Stateful, stateful
+from savepoint_extensions.sql_jobs.stateful import CONNECTORS, Stateful, stateful
+from savepoint_formats.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -11,9 +11,9 @@ import yaml
 
 from savepoint_database.snapshot.planned_operators import compiled_plan
 from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_extensions.sql_jobs.lineage import Renames
+from savepoint_extensions.sql_jobs.plan_diff import SqlChange, plan_changes
 from savepoint_formats.errors import PlanError
-from savepoint_formats.plans.lineage import Renames
-from savepoint_formats.plans.plan_diff import SqlChange, plan_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

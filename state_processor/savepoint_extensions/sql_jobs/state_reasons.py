@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.plans.aggregate_calls import ROW_COUNT
-from savepoint_formats.plans.lineage import (
+from savepoint_extensions.sql_jobs.lineage import (
     family,
     keys,
     settings_by_name,
     takes_rows_back,
 )
-from savepoint_formats.plans.origins import origin_of
-from savepoint_formats.plans.stateful import table_of
+from savepoint_extensions.sql_jobs.origins import origin_of
+from savepoint_extensions.sql_jobs.stateful import table_of
+from savepoint_formats.plans.aggregate_calls import ROW_COUNT
 from savepoint_formats.plans.wider_types import holds, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Mapping
 
+    from savepoint_extensions.sql_jobs.stateful import Stateful
     from savepoint_formats.plans.aggregate_calls import AggregateCall
     from savepoint_formats.plans.compiled_plan import NamedColumn, PlanNode, Row
-    from savepoint_formats.plans.stateful import Stateful
 
 _SETTINGS = {
     "joinSpec": "the type of the join, its keys or its condition",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_formats.plans.lineage import (
+from savepoint_extensions.sql_jobs.lineage import (
     NO_RENAMES,
     Lineage,
     Renames,
@@ -20,9 +20,9 @@ from savepoint_formats.plans.node_states import KINDS_WITH_STATE
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from savepoint_extensions.sql_jobs.origins import Rows
     from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, PlanNode
     from savepoint_formats.plans.node_rows import NodeRows
-    from savepoint_formats.plans.origins import Rows
 
 _CONNECTORS = {
     "table-source-scan": ("scanTableSource", "table", "identifier"),
