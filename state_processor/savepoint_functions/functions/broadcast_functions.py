@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.backends import TimerService
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.outputs import OutputTag, SideOutputs
-    from savepoint_spark.reading.functions import OutputRow
+    from savepoint_spark.reading.functions import OutputRow, RuntimeContext
     from savepoint_spark.reading.states import MapState
 
 
@@ -162,8 +162,11 @@ class BroadcastProcessFunction(ABC):
 
     side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
 
-    def open(self) -> None:  # noqa: B027  # most take nothing
-        """Called in every task, also in that of the broadcast rows, before the first row."""
+    def open(self, runtime_context: RuntimeContext) -> None:  # noqa: B027  # most need nothing
+        """Called in every task, also in that of the broadcast rows, before the first row.
+
+        The context has no states, because rows have no keys: broadcast states come with the rows.
+        """
 
     @abstractmethod
     def process_element(self, value: Any, context: ReadOnlyContext) -> Iterable[OutputRow] | None:

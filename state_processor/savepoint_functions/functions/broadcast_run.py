@@ -56,6 +56,7 @@ from savepoint_spark.changing.stored_elements import (
     operator_states,
 )
 from savepoint_spark.columns import spark_schema
+from savepoint_spark.reading.functions import RuntimeContext
 from savepoint_spark.session.tasks import collected
 from savepoint_spark.writing.operator_plan import ELEMENTS, NewOperatorState, spread_rows
 
@@ -320,7 +321,7 @@ def _opened(function: BroadcastFunction) -> Iterator[None]:
     """Opens a function without a key. Raises ``TypeError`` if it has changed keyed state."""
     try:
         if isinstance(function, BroadcastProcessFunction):
-            function.open()
+            function.open(RuntimeContext("a function without keys", ()))
             yield
             return
         with state_backend("single_key", _NO_KEY) as backend:

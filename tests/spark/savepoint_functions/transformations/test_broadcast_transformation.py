@@ -17,7 +17,7 @@ from support.currency_job import (
 from support.sample_rows import Sample, in_order
 from transactions import currency_rates, transactions
 
-from savepoint_formats.errors import StateTypeError
+from savepoint_formats.errors import StateNotFoundError, StateTypeError
 from state_processor import (
     Backlog,
     BroadcastProcessFunction,
@@ -27,6 +27,7 @@ from state_processor import (
     OperatorTransformation,
     Savepoint,
     Types,
+    ValueStateDescriptor,
 )
 
 if TYPE_CHECKING:
@@ -163,6 +164,10 @@ def test_initial_state_that_does_not_fit_is_refused(
 
 def changing(state: MapStateDescriptor) -> BroadcastProcessFunction:
     class Changing(BroadcastProcessFunction):
+        def open(self, runtime_context: Any) -> None:
+            with pytest.raises(StateNotFoundError, match="'total' of a function without keys"):
+                runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
+
         def process_element(self, value: Any, context: Any) -> None:
             context.get_broadcast_state(state).put(1, 1.0)
 
