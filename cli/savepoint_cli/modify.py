@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -26,7 +26,7 @@ from savepoint_spark.session.session import task_count
 from state_processor.savepoint.migration_changes import FlinkRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
@@ -54,12 +54,20 @@ class Destination:
             raise click.UsageError("a change needs OUT, and OUT needs a change")
         return has_change
 
-    def write(self, output: Output, writer: SavepointWriter) -> None:
-        """Writes the savepoint, or prints what would be written."""
+    def write(
+        self,
+        output: Output,
+        writer: SavepointWriter,
+        changed: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+    ) -> None:
+        """Writes the savepoint, or prints what would be written.
+
+        ``changed`` has rows of a dry run, by their name in JSON.
+        """
         mode = "overwrite" if self.overwrite else "error"
         plan = writer.plan(self.out, mode, check=self.dry_run)
         if self.dry_run:
-            output.page(plan, *_tables(plan))
+            _show(output, plan, changed or {})
             return
         tasks = None
         if writer.needs_session:
@@ -68,6 +76,17 @@ class Destination:
         with progress.writing(f"Writing {self.out}", plan.copied_size, tasks) as on_progress:
             written = writer.write(self.out, mode, on_progress)
         output.page(written, *_tables(written))
+
+
+def _show(
+    output: Output, plan: PlannedSavepoint, changed: Mapping[str, Sequence[dict[str, Any]]]
+) -> None:
+    if changed and output.is_json:
+        output.page({**asdict(plan), **changed})
+        return
+    for name, rows in changed.items():
+        output.rows(name.capitalize(), rows)
+    output.page(plan, *_tables(plan))
 
 
 def _tables(summary: PlannedSavepoint | WrittenSavepoint) -> list[tuple[str, Sequence[Any]]]:

@@ -66,12 +66,11 @@ def kafka(
     rows = _rows(offsets)
     with options.usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
-    if destination.dry_run and not output.is_json:
-        moves = _moves(
-            savepoint.kafka().offsets, rows, operator and savepoint.operator(operator).name
-        )
-        output.rows("Offsets", moves)
-    destination.write(output, writer)
+    moves = None
+    if destination.dry_run:
+        name = operator and savepoint.operator(operator).name
+        moves = {"offsets": _moves(savepoint.kafka().offsets, rows, name)}
+    destination.write(output, writer, moves)
 
 
 def _moves(

@@ -114,6 +114,12 @@ def test_offsets_are_set_and_all_else_stays(job: Path, tmp_path: Path) -> None:
     assert (code, out.exists()) == (0, False), output
     assert str(out) in output
     assert "orders\torders\t3\t42\t120000" in output.splitlines()
+    code, output = run(*command, "--dry-run", "--output", "json")
+    planned = json.loads(output)
+    assert (code, out.exists(), planned["path"]) == (0, False, str(out))
+    assert planned["offsets"] == [
+        {"operator": "orders", "topic": "orders", "partition": 3, "from": 42, "to": "120000"}
+    ]
     code, output = run(*command)
     assert (code, out.is_dir()) == (0, True), output
     assert splits(job) == [KafkaSplit("orders", 3, 42, 0), KafkaSplit("payments", 0, 7, 70)]
