@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.nightly import nightly
 from support.planted_modules import planted, ran
 from support.sample_rows import SAMPLES
 from support.spark_processes import spark_home
@@ -71,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
     return planted(tmp_path / "stranger", SAMPLE)
 
 
-@pytest.mark.parametrize("workers", ["forked", "of Spark"])
+@pytest.mark.parametrize("workers", ["forked", pytest.param("of Spark", marks=nightly)])
 def test_a_command_with_spark_imports_none(folder: Path, tmp_path: Path, workers: str) -> None:
     variables = {} if workers == "forked" else {"SPARK_HOME": str(spark_home(tmp_path))}
     words = (PROGRAM, "query", ".", "--engine", "spark", "--output", "json", COUNT)
@@ -85,6 +86,7 @@ def test_a_program_elsewhere_imports_none(folder: Path, tmp_path: Path) -> None:
     assert "rows 24" in run(folder, sys.executable, str(job))
 
 
+@nightly
 def test_a_module_of_the_program_is_found_as_before(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("def double(n):\n    return 2 * n\n", encoding="utf-8")
     words = (
