@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UnstableKeyError
+from savepoint_formats.hashing.stable_keys import STABLE, UNSTABLE, expect_stable
 from savepoint_formats.layout import BinaryRow, Layout, LogicalType, Nullable, Repeated
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_functions.functions.sorted_inputs import STABLE, UNSTABLE, expect_stable
 from state_processor import Types
 
 ALL = {
