@@ -146,6 +146,40 @@ def test_a_row_of_sql_has_another_field_at_its_end(
 
 
 @everywhere
+def test_a_row_of_sql_has_another_field_before_others(
+    flink_restore: FlinkRestore,
+    spark: SparkSession,
+    corpus: Path,
+    tmp_path: Path,
+    flink: str,
+    backend: str,
+) -> None:
+    case, uid = "stream-exec-group-aggregate_1/group-aggregate-simple", "4_group-aggregate"
+    plan = corpus / "sql-plans" / f"{case}.json"
+    savepoint = Savepoint.load(spark, corpus / "sql" / case, plan=plan)
+    number = F.col("accState.cnt").cast("int") + 7
+    savepoint.add_field(uid, "accState", "rest", "INT", number, before="avg_a_sum").write(
+        tmp_path / "new"
+    )
+    fields = "f0 BIGINT, f1 INT, f2 BIGINT, f3 BIGINT, f4 STRING"
+    operator = Operator(
+        uid,
+        key="ROW_DATA<ROW<f0 BIGINT>>",
+        states=(KeyedState.value("accState", f"ROW_DATA<ROW<{fields}>>"),),
+    )
+    restored = flink_restore(tmp_path / "new", operator, flink=flink, backend=backend)
+    rows = {row["key"]["f0"]: row["accState"] for row in restored.keyed_state(uid)}
+    values = {
+        key: {name: row[name] for name in ("f0", "f1", "f2", "f3", "f4")}
+        for key, row in rows.items()
+    }
+    assert values == {
+        1: {"f0": 1, "f1": 8, "f2": 0, "f3": 0, "f4": "Hi"},
+        2: {"f0": 2, "f1": 9, "f2": 4, "f3": 2, "f4": "Hello"},
+    }
+
+
+@everywhere
 def test_values_are_corrected_and_keys_deleted(
     flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path, flink: str, backend: str
 ) -> None:
