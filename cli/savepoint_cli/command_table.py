@@ -121,10 +121,11 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "savepoint_cli.modify:convert", "Convert it to canonical, for another state backend"
         ),
         "classes": OwnCommand(
-            "savepoint_cli.modify:classes", "Print the classes that you must describe for migrate"
+            "savepoint_extensions.upgrade.migrate_commands:classes",
+            "Print the classes that you must describe for migrate",
         ),
         "migrate": OwnCommand(
-            "savepoint_cli.modify:migrate",
+            "savepoint_extensions.upgrade.migrate_commands:migrate",
             "Rewrite state of Flink 1.x so that Flink 2.x restores it",
         ),
         "rename-state": OwnCommand("savepoint_cli.change:rename_state", "Rename a state"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from savepoint_database.types.class_library import ClassToDescribe
 from savepoint_extensions.upgrade import migration_plan
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from state_processor import PlannedOperator, SavepointWriter
 
-RELEASES = ("2.0", "2.1", "2.2", "2.3")
+FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
+"""The releases for which ``migrate`` writes."""
+
+RELEASES = get_args(FlinkRelease)
 
 
 def classes_to_describe(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from state_processor.savepoint.privacy_changes import PrivacyChanges
 
@@ -10,11 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from savepoint_database.types.class_library import ClassToDescribe
+    from savepoint_extensions.upgrade.migrated_writer import FlinkRelease
     from savepoint_formats.snapshots.from_scala import ScalaTarget
     from state_processor.savepoint.writer import SavepointWriter
-
-FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
-"""The releases for which ``migrate`` writes."""
 
 
 class MigrationChanges(PrivacyChanges):

@@ -1,0 +1,123 @@
+"""Commands that write state of Flink 1 for Flink 2, and print the classes to describe for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from savepoint_cli import completion, options
+from savepoint_cli.modify import writes
+from savepoint_cli.terminal import progress
+from savepoint_database.types.class_library import ClassLibrary, class_descriptions_text
+from savepoint_extensions.upgrade.migrated_writer import RELEASES
+from savepoint_formats.errors import MigrationError
+from savepoint_formats.printable import printable
+from savepoint_formats.snapshots.from_scala import ScalaTarget
+
+if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
+    from savepoint_cli.terminal.output import Output
+    from savepoint_extensions.upgrade.migrated_writer import FlinkRelease
+    from state_processor import SavepointWriter
+
+
+@options.inspection()
+@click.option(
+    "--jar",
+    "jars",
+    multiple=True,
+    type=click.Path(),
+    help="A jar, or a directory of class files, to take fields from. Repeatable.",
+)
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    type=click.Path(),
+    help="A directory with .java files to take fields from; needs the extra java. Repeatable.",
+)
+def classes(
+    output: Output, opening: Opening, jars: tuple[str, ...], sources: tuple[str, ...]
+) -> None:
+    """Print the classes that you must describe, as YAML to fill in.
+
+    No serializer describes these classes: Kryo wrote their objects, or they extend a POJO. The
+    command reads all Kryo objects and POJOs in the savepoint at PATH, but can't read past an object
+    of an unknown class. So fill in the fields, pass the file with --classes, and repeat. For Flink
+    1, the list also has POJOs with collections whose element types migrate can't infer. The job's
+    class files or sources fill in the fields; they are parsed, never loaded or run.
+
+    \b
+    savepoint classes s3://jobs/flink-1.20
+    savepoint classes s3://jobs/flink-1.20 --jar app.jar
+    savepoint classes s3://jobs/flink-1.20 --source src/main/java
+    """
+    savepoint, reason = opening.open(), None
+    with progress.counting(f"Looking for classes in {opening.path}", "values") as on_progress:
+        if jars or sources:
+            savepoint = savepoint.with_classes_of(jars, sources=sources, on_progress=on_progress)
+            reason = ClassLibrary.of(jars, sources).reason
+        unknown = savepoint.classes_to_describe(on_progress)
+    output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
+
+
+@options.inspection()
+@click.option(
+    "--target",
+    type=click.Choice(RELEASES),
+    default="2.2",
+    show_default=True,
+    help="The Flink release that restores it; the result is the same for all of 2.x.",
+)
+@click.option(
+    "--skip-state",
+    multiple=True,
+    metavar="OPERATOR/STATE",
+    shell_complete=completion.operator_states,
+    help="A state to leave out. Repeatable.",
+)
+@click.option(
+    "--rename-class",
+    "rename_classes",
+    multiple=True,
+    metavar="OLD=NEW",
+    callback=options.pairs("OLD=NEW"),
+    help="A class that has a new name in the Flink 2.x job. Repeatable.",
+)
+@click.option(
+    "--scala",
+    type=click.Choice(get_args(ScalaTarget)),
+    help="What to turn state of Flink's own Scala API into: state of flink-scala-api (flinkx), or"
+    " Java state with case classes as POJOs or rows.",
+)
+@writes
+def migrate(
+    writer: SavepointWriter,
+    target: FlinkRelease,
+    skip_state: tuple[str, ...],
+    rename_classes: dict[str, str],
+    scala: ScalaTarget | None,
+) -> SavepointWriter:
+    """Copy the Flink 1.x savepoint at PATH to OUT, so that Flink 2.x restores it.
+
+    Spark rewrites Kryo objects for Kryo 5, and the List, Map and Set fields of POJOs for Flink
+    2.x's own serializers. Everything else is copied. The command refuses states that it can't
+    migrate, and lists them all, unless --skip-state leaves them out.
+
+    \b
+    savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
+    """
+    for skipped in skip_state:
+        operator, slash, state = skipped.rpartition("/")
+        if not slash:
+            raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
+        writer = writer.remove_state(operator, state)
+    try:
+        return writer.migrate(target, rename_classes=rename_classes, scala=scala)
+    except MigrationError as error:
+        lines = "".join(f"\n  {printable(problem)}" for problem in error.problems)
+        hint = "savepoint classes prints the classes to describe; --skip-state leaves a state out."
+        raise click.ClickException(
+            f"Flink 2.x can't have this state yet:{lines}\n{hint}"
+        ) from error
