@@ -12,6 +12,7 @@
 | ENUM<a.b.Color, RED, GREEN, ...>                | an enum of this class and these constants  |
 | OBJECT_ARRAY<t, a.b.Order>                      | an array of objects of this class          |
 | ROW_DATA<name s, ...>                           | a row of Flink SQL; s are SQL types        |
+| CUSTOM<a.b.MoneySnapshot, t, ...>               | of a plug-in, with its nested types        |
 
 Names of types may be in small letters. Names of classes and fields are as in Java; those with other
 characters are in backticks.
@@ -32,7 +33,7 @@ _MAX_DEPTH = 50
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|[^\W\d][\w$.]*|.)", re.DOTALL)
 _SQL_ROW = "ROW_DATA"
 
-_OF_NAMES = ("TUPLE", "ROW", "POJO", "ENUM", "OBJECT_ARRAY", _SQL_ROW)
+_OF_NAMES = ("TUPLE", "ROW", "POJO", "ENUM", "OBJECT_ARRAY", "CUSTOM", _SQL_ROW)
 
 
 def parse_type(text: str) -> TypeInformation:
@@ -99,6 +100,10 @@ class _Parser(TokenReader):
                     else []
                 )
                 type_information = Types.ENUM(class_name, constants)
+            case "CUSTOM":
+                class_name = self.name("the class of a snapshot")
+                nested = self.listed(lambda: self.read_type(depth)) if self.take(",") else []
+                type_information = Types.custom(class_name, *nested)
             case _:
                 element = self.read_type(depth)
                 self.expect(",")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+from support.plug_ins import INTERVAL, MONEY, example_in, on_path
 
 from savepoint_database.types.type_names import parse_parts, parse_type
-from state_processor import TypeInformation, Types
+from state_processor import MissingPackageError, TypeInformation, Types
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TYPES = {
     "LONG": Types.LONG(),
@@ -71,3 +77,14 @@ def test_what_is_no_type_is_told(text: str, message: str) -> None:
 def test_a_list_is_no_map() -> None:
     with pytest.raises(ValueError, match="'LIST', expected MAP<…>"):
         parse_parts("LIST<LONG>", "MAP")
+
+
+def test_a_type_of_a_plug_in_has_its_class_and_nested_types(tmp_path: Path) -> None:
+    with on_path(example_in(tmp_path)):
+        money = Types.custom(MONEY)
+        span = Types.custom(INTERVAL, money)
+        assert parse_type(f"CUSTOM<{INTERVAL}, CUSTOM<{MONEY}>>").snapshot == span.snapshot
+        assert money.spark_type == "STRUCT<amount: DECIMAL(18, 2), currency: STRING>"
+        assert repr(span) == f"Types.custom({INTERVAL!r}, Types.custom({MONEY!r}))"
+    with pytest.raises(MissingPackageError, match="its plug-in is not installed here"):
+        parse_type("CUSTOM<a.b.Nobody>")
