@@ -15,7 +15,7 @@ from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.sinks.table_sinks import paimon_committable
 
 if TYPE_CHECKING:
-    from savepoint_extensions.connectors.sinks.connectors import Facts
+    from savepoint_extensions.connectors.connector_rows import Facts
 
 SOURCES = Path(__file__).parent / "table_sinks"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType
 
 from savepoint_spark.columns import column_of, fitting
 from state_processor import (
@@ -405,7 +405,7 @@ def test_a_value_of_a_codec_is_a_new_one_without_its_undecoded_bytes(spark: Spar
         "price": (f"STRUCT<amount: INT, {undecoded}>", {"amount": 1, "$undecoded": None}),
     }
     for name, (kind, value) in wanted.items():
-        target = StructType.fromDDL(f"it {kind}")[0].dataType
+        target = DataType.fromDDL(kind)
         column = fitting(*column_of(rows, name), target, name, "a state")
         (row,) = rows.select(column.alias("it")).collect()
         assert row.asDict(recursive=True)["it"] == value
