@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+from fuzz.kinds import KINDS, READERS
 from fuzz.loop import Failure, Report
 from fuzz.promises import SECONDS
 from fuzz.targets import TARGETS, shares
@@ -26,17 +27,23 @@ def main() -> int:
     parser.add_argument("--interpreted", action="store_true", help="the kernel as plain Python")
     parser.add_argument("--guarded", action="store_true", help="buffers in front of guard pages")
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="where they go")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only such savepoints")
     chosen = parser.parse_args()
     faulthandler.enable()
     chosen.out.mkdir(exist_ok=True)
     total = Report("all readers")
     works = [
-        Work(name, str(chosen.seed), inputs, chosen.guarded, chosen.interpreted)
-        for name, inputs in shares(chosen.reader or list(TARGETS), chosen.inputs).items()
+        Work(name, str(chosen.seed), inputs, chosen.guarded, chosen.interpreted, kind)
+        for kind in chosen.kind or [""]
+        for name, inputs in shares(
+            chosen.reader or list(READERS if kind else TARGETS), chosen.inputs
+        ).items()
     ]
     with ThreadPoolExecutor(chosen.processes) as pool:
-        for report, memory in pool.map(lambda work: _tried(work, chosen.out), works):
-            print(f"{report}  {memory >> 20} MiB more", flush=True)
+        for work, (report, memory) in zip(
+            works, pool.map(lambda work: _tried(work, chosen.out), works), strict=True
+        ):
+            print(f"{work.kind or 'all'} {report}  {memory >> 20} MiB more", flush=True)
             named = {f"{report.target} {place}": it for place, it in report.failures.items()}
             total.add(replace(report, failures=named))
     print(f"{total}; each input had {SECONDS:.0f} s of CPU time")
@@ -48,7 +55,7 @@ def _tried(work: Work, folder: Path) -> tuple[Report, int]:
     numbers = count()
 
     def tell(failure: Failure) -> None:
-        file = folder / f"{work.reader}-{next(numbers)}"
+        file = folder / f"{work.kind or 'all'}-{work.reader}-{next(numbers)}"
         file.write_bytes(failure.data)
         print(f"{work.reader}: {failure}\n    {file}", flush=True)
 

@@ -7,13 +7,13 @@ import multiprocessing
 import os
 import signal
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fuzz.guarded import guarded_buffers
+from fuzz.kinds import inputs_of
 from fuzz.loop import Failure, Loop, Report, warm_up
 from fuzz.promises import peak_memory, watched
-from fuzz.samples import Inputs
 from fuzz.targets import TARGETS
 from savepoint_formats.program.kernel.code.machine_code import Kernel
 
@@ -74,6 +74,7 @@ class Work:
         inputs: How many.
         is_guarded: Whether buffers lie in front of pages that nobody may touch.
         is_interpreted: Whether the kernel runs as plain Python.
+        kind: Of the savepoints, see ``fuzz.kinds``; empty for all.
     """
 
     reader: str
@@ -81,6 +82,7 @@ class Work:
     inputs: int
     is_guarded: bool = False
     is_interpreted: bool = False
+    kind: str = ""
 
 
 def tried(work: Work, folder: Path, tell: Callable[[Failure], None]) -> tuple[Report, int]:
@@ -99,9 +101,7 @@ def tried(work: Work, folder: Path, tell: Callable[[Failure], None]) -> tuple[Re
         path.unlink(missing_ok=True)
         last = LastInput(path)
         seed = f"{work.seed} after {total.inputs}" if deaths else work.seed
-        left = Work(
-            *(work.reader, seed, work.inputs - total.inputs, work.is_guarded, work.is_interpreted)
-        )
+        left = replace(work, seed=seed, inputs=work.inputs - total.inputs)
         receiver, sender = CONTEXT.Pipe(duplex=False)
         process = CONTEXT.Process(target=_work, args=(left, path, sender))
         process.start()
@@ -114,6 +114,8 @@ def tried(work: Work, folder: Path, tell: Callable[[Failure], None]) -> tuple[Re
             for failure in new:
                 tell(failure)
         process.join()
+        if process.exitcode == 0 and total.inputs == before:
+            break  # there are no inputs of this kind
         if process.exitcode == 0:
             continue
         if not last.count or (process.exitcode or 0) > 0:
@@ -146,7 +148,10 @@ def _work(work: Work, path: Path, sender: Connection) -> None:
     Kernel.is_python_wanted = work.is_interpreted
     last, left = LastInput(path), work.inputs
     with guarded_buffers() if work.is_guarded else nullcontext():
-        reader = TARGETS[work.reader](Inputs.all())
+        reader = TARGETS[work.reader](inputs_of(work.kind))
+        if not reader.seeds:
+            sender.close()
+            return
         warm_up(reader)
         before, loop = peak_memory(), Loop(reader, work.seed)
         with watched(reader.memory):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fuzz import commands
 from fuzz.guarded import guarded_buffers
+from fuzz.kinds import KINDS, inputs_of
 from fuzz.loop import Failure, run, warm_up
 from fuzz.promises import watched
 from fuzz.samples import Inputs
@@ -123,6 +124,17 @@ def test_more_damaged_input_breaks_no_promise(name: str, all_samples: Inputs, sl
     with guarded_buffers(), watched(target.memory):
         report = run(target, 2, inputs=2000, seconds=0.8)
     assert [str(failure) for failure in report.failures.values()] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_input_of_each_kind_breaks_no_promise(kind: str, corpus: Path, slow: None) -> None:
+    inputs = inputs_of(kind)
+    assert inputs.snapshots
+    for name in ("metadata", "snapshots", "values", "entries", "verify"):
+        target = TARGETS[name](inputs)
+        assert target.seeds
+        report = run(target, 3, inputs=100, seconds=1)
+        assert [str(failure) for failure in report.failures.values()] == []
 
 
 def test_what_breaks_a_promise_is_shrunk_and_told() -> None:
