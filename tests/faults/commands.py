@@ -64,6 +64,15 @@ keyed_state:
   states: [{name: total, type: DOUBLE}]
 """
 
+_COUNTS = """\
+base: {base}
+uid: summarize
+keyed_state:
+  key: currency
+  key_type: INT
+  states: [{{name: count, type: INT}}]
+"""
+
 
 def make_sources(folder: Path) -> None:
     """Makes what commands read, and older results."""
@@ -74,6 +83,8 @@ def make_sources(folder: Path) -> None:
     accounts = (f"{account},{account / 2}\n" for account in range(99))
     (folder / "accounts.csv").write_text("account,total\n" + "".join(accounts))
     (folder / "accounts.yaml").write_text(_DESCRIPTION)
+    (folder / "counts.csv").write_text("currency,count\n1,1\n2,2\n")
+    (folder / "counts.yaml").write_text(_COUNTS.format(base=json.dumps(str(_SAMPLES / _NATIVE))))
     for sample, uid in _ALONE.items():
         _make_alone(_SAMPLES / sample, uid, folder / f"{uid}-of-{sample}")
     result_of("find", folder / _ROCKSDB, "7", "--save", folder / "found.json")
@@ -255,6 +266,10 @@ _FREE_ON_SPARK = {
     "mask": _on_spark("mask", "SOURCE", "FOLDER/rules.yaml", "OUT"),
     "sample": _on_spark("sample", "SOURCE", "OUT", "--fraction", "0.5"),
     "remove-state": _on_spark("remove-state", "SOURCE", "summarize", "count", "OUT"),
+    "rename-state": _on_spark("rename-state", "SOURCE", "summarize", "count", "number", "OUT"),
+    "import-state": _on_spark(
+        "import", "FOLDER/counts.csv", "OUT", "--description", "FOLDER/counts.yaml", "--state"
+    ),
     "update-state": _on_spark(
         "update-state", "SOURCE", "summarize", "count", "OUT", "--set", "count + 1"
     ),
