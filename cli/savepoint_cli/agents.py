@@ -18,6 +18,7 @@ import click
 
 from savepoint_cli import completion, options
 from savepoint_cli.serve import names_of
+from savepoint_cli.terminal.advice import followable, options_of
 from savepoint_cli.terminal.help import CommonOption, command
 from savepoint_formats.extras import imported
 from savepoint_formats.printable import did_you_mean
@@ -145,7 +146,8 @@ class Questions:
         printed = await _printed([*words, *given], self.seconds)
         lines = printed.lines()
         if not lines:
-            raise QuestionError(printed.reason() or "the answer is empty")
+            reason = followable(printed.reason(), options_of(mcp))
+            raise QuestionError(reason or "the answer is empty")
         most = most or self.most_rows
         rows = [json.loads(line) for line in lines[:most]]
         warnings = [line for line in printed.remarks() if line.startswith("Warning: ")]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from savepoint_cli import completion, options
+from savepoint_cli.terminal.advice import options_of
 from savepoint_cli.terminal.help import command
 from savepoint_formats.extras import imported
 
@@ -66,7 +67,8 @@ def serve(
     named = names_of((opening.path, *others))
     # This reports a wrong path before the first question.
     paths = {name: replace(opening, path=path).open().path for name, path in named.items()}
-    workers = Workers(Task(Pages(paths, opening.settings, memory_limit), seconds))
+    pages = Pages(paths, opening.settings, memory_limit, options_of(serve))
+    workers = Workers(Task(pages, seconds))
     with closing(workers), socket.create_server((_HOST, port)) as server:
         port = server.getsockname()[1]
         token = secrets.token_urlsafe(16)

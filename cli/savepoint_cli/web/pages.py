@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import URL, QueryParams
 
+from savepoint_cli.terminal.advice import followable
 from savepoint_cli.web.table_rows import TableRows
 from savepoint_cli.web.views import VIEWS, Served, names, rows_sql
 from savepoint_formats.errors import SavepointError
@@ -122,12 +123,14 @@ class Templates:
 class Pages:
     """Answers about savepoints, each opened with ``settings`` when it is asked for the first time.
 
-    DuckDB takes ``memory_limit`` before it uses the disk.
+    DuckDB takes ``memory_limit`` before it uses the disk. ``options`` are those of the command: errors
+    advise no other.
     """
 
     paths: Mapping[str, str]
     settings: Mapping[str, Any]
     memory_limit: str
+    options: frozenset[str] = frozenset()
     _opened: dict[str, Savepoint] = field(default_factory=dict)
 
     def answer(self, question: Question) -> Answer:
@@ -137,7 +140,7 @@ class Pages:
         try:
             return self._forms[question.form](question)
         except (SavepointError, ValueError) as error:
-            return self._templates.failed(question, str(error))
+            return self._templates.failed(question, followable(str(error), self.options))
         except MemoryError:
             return self._templates.failed(question, _NO_MEMORY)
 
@@ -151,6 +154,8 @@ class Pages:
 
     def _page(self, question: Question) -> Answer:
         values = VIEWS[question.view][1](self._served(question.name), question.given)
+        if error := values.get("error"):
+            values = {**values, "error": followable(error, self.options)}
         return self._templates.html(f"{question.view or 'overview'}.html", 200, question, **values)
 
     def _names(self, question: Question) -> Answer:

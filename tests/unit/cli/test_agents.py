@@ -101,7 +101,7 @@ def test_answers_are_marked_as_untrusted(answers: Mapping[str, Any]) -> None:
     [
         ("unknown savepoint", f"no savepoint 'currency'; there are: {CURRENCY}, {WINDOWS}"),
         ("wrong sql", "there is no column 'nothing'"),
-        ("files", "file system operations are disabled"),
+        ("files", "are disabled by configuration; savepoint query takes --allow-files"),
         ("option", "0 statements, expected one query"),
         ("changes", "a statement of type DROP, expected a query"),
         ("too many rows", "rows is 5000, expected 1 to 1000"),
