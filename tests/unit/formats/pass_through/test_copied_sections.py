@@ -293,11 +293,11 @@ def test_a_store_has_the_sections_of_the_general_path(s3_server: S3Server, tmp_p
 
 
 def test_a_store_that_refuses_a_part_keeps_nothing(s3_server: S3Server) -> None:
-    bucket = s3_server.bucket("refused")
+    bucket = s3_server.bucket("refused-part")
     target = NewSnapshot.at(s3_server.uri(bucket, "out"))
     gone = StoredRange(Location(target.location.filesystem, f"{bucket}/gone"), 0, 12 << 20)
     with pytest.raises(
-        SavepointError, match=r"refused/out/keyed-.* can't be written: .*UploadPartCopy"
+        SavepointError, match=r"refused-part/out/keyed-.* can't be written: .*UploadPartCopy"
     ):
         target.assembled("keyed", b"x" * (6 << 20), [gone])
     assert s3_server.keys(bucket) == set()
