@@ -356,7 +356,7 @@ seconds = click.option(
     metavar="COUNT",
     default=60,
     show_default=True,
-    help="How long a query may take.",
+    help="How long an answer may take.",
 )
 
 
