@@ -32,6 +32,8 @@ class OwnCommand(NamedTuple):
     help: str
 
 
+_MOST_HELP = 70  # characters of a line of help that is cut from a docstring
+
 OWN: dict[str, dict[str, OwnCommand]] = {
     "Look into a savepoint": {
         "describe": OwnCommand(
@@ -232,6 +234,10 @@ def _loaded(name: str | None, _are_on: bool) -> Loaded:
 
 
 def _rows_of(plug_in: PlugIn, entry: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(entry, click.Command):
+        from state_processor.plugins import PlugInCommand  # noqa: PLC0415  # imports Arrow
+
+        entry = PlugInCommand(entry, entry.get_short_help_str(_MOST_HELP) or f"of {plug_in}")
     if not isinstance(getattr(entry, "command", None), click.Command):
         raise TypeError(f"{type(entry).__name__}, expected a PlugInCommand with a click.Command")
     if not all(isinstance(text, str) and text for text in (entry.help, entry.heading)):

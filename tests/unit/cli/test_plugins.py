@@ -30,6 +30,11 @@ def hello():
     click.echo("hello from a plug-in")
 
 @click.command()
+def plain():
+    'Say less. This text is longer than a line, which ends where the help of commands ends.'
+    click.echo("less")
+
+@click.command()
 def fails():
     raise ZeroDivisionError("no prices")
 
@@ -45,7 +50,8 @@ def _on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def greeting(tmp_path: Path) -> Iterator[None]:
-    entries = {COMMANDS: {"hello": "acme_greeting:HELLO", "fails": "acme_greeting:FAILS"}}
+    places = {"hello": "HELLO", "fails": "FAILS", "plain": "plain"}
+    entries = {COMMANDS: {name: f"acme_greeting:{place}" for name, place in places.items()}}
     with on_path(package_in(tmp_path, "acme-greeting", entries, acme_greeting=COMMAND)):
         yield
 
@@ -55,11 +61,16 @@ class TestACommandOfAPlugIn:
     def test_it_runs(self) -> None:
         assert run("hello") == (0, "hello from a plug-in\n")
 
+    def test_a_command_of_click_is_enough(self) -> None:
+        assert run("plain") == (0, "less\n")
+        own = result_of("--help").output.partition("\nPlug-ins:\n")[2]
+        assert f"  {'plain':15}  Say less.\n" in own
+
     def test_it_stands_under_its_heading(self) -> None:
         text = result_of("--help").output
         judging = text.partition("\nJudge it:\n")[2].partition("\n\n")[0]
         assert "fails" in judging
-        assert text.rstrip().splitlines()[-2:] == ["Plug-ins:", f"  {'hello':15}  Say hello"]
+        assert text.rstrip().splitlines()[-3:-1] == ["Plug-ins:", f"  {'hello':15}  Say hello"]
 
     def test_its_name_is_completed(self) -> None:
         with main.make_context("savepoint", [], resilient_parsing=True) as context:
@@ -83,7 +94,7 @@ class TestACommandOfAPlugIn:
     def test_the_table_lists_it_after_those_of_this_package(self) -> None:
         headings = listed(plug_in_commands())
         assert list(headings) == [*OWN, "Plug-ins"]
-        assert headings["Plug-ins"] == {"hello": "Say hello"}
+        assert headings["Plug-ins"] == {"hello": "Say hello", "plain": "Say less."}
 
 
 def test_a_name_that_is_taken_is_one_line_of_warning(tmp_path: Path) -> None:
