@@ -19,7 +19,6 @@ import os
 import warnings
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +102,8 @@ def switch_off() -> None:
 @cache
 def installed(group: str) -> tuple[PlugIn, ...]:
     """The plug-ins of a group, sorted by the names of their packages; also those that are off."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # most commands ask for no plug-in
+
     plug_ins = (
         PlugIn(
             group,
