@@ -112,6 +112,12 @@ TYPES: list[tuple[Layout, str, str]] = [
         "STRUCT<`$class`: STRING, `$value`: INT>",
     ),
     (layouts.OfScala(Repeated(INT)), "list<item: int32>", "ARRAY<INT>"),
+    (layouts.OfClass(Repeated(INT), "shop.IdsSnapshot"), "list<item: int32>", "ARRAY<INT>"),
+    (
+        layouts.Coded(layouts.ValueCodec(float, print, pa.float64(), is_strict=True)),
+        "double",
+        "DOUBLE",
+    ),
     (layouts.ScalaValue("Duration"), "string", "STRING"),
     (Nullable(INT), "int32", "INT"),
     (Repeated(TEXT), "list<item: string>", "ARRAY<STRING>"),
