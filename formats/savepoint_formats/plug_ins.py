@@ -187,6 +187,11 @@ def _without_doubles(
     return Loaded(used, refused, tuple(problems))
 
 
+def failure(owner: str, error: Exception) -> str:
+    """Why something is not read: the code of a plug-in, named with its version, has failed."""
+    return f"plug-in {owner} failed: {type(error).__name__}: {error}"
+
+
 def warn_of(problems: Loaded) -> None:
     """Warns of each problem in one line."""
     for line in problems.lines():

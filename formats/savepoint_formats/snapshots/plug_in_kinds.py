@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Coded, Layout, OfClass, Opaque, rebuilt
-from savepoint_formats.plug_ins import SERIALIZERS, Loaded, are_on, loaded, warn_of
+from savepoint_formats.plug_ins import SERIALIZERS, Loaded, are_on, failure, loaded, warn_of
 from savepoint_formats.snapshots.fields import Following, codec_of
 from savepoint_formats.snapshots.snapshot import CLASS_NAME, KINDS, SnapshotKind
 
@@ -84,7 +84,7 @@ class _Owned:
                 raise TypeError(f"{layout!r} is no layout")
             owned = rebuilt(layout, self._named)
         except Exception as error:  # a plug-in may raise anything
-            return Opaque(self.class_name, self._problem(error))
+            return Opaque(self.class_name, failure(self.owner, error))
         return owned if isinstance(owned, Coded) else OfClass(owned, self.class_name)
 
     def body(self, version: int) -> tuple[Field, ...]:
@@ -92,7 +92,7 @@ class _Owned:
             fields = self.kind.body(version)
             return tuple((name, self._guarded(codec)) for name, codec in fields)
         except Exception as error:
-            raise UndecodableError(self._problem(error), self.class_name, 0) from error
+            raise UndecodableError(failure(self.owner, error), self.class_name, 0) from error
 
     def _named(self, layout: Layout) -> Layout:
         if isinstance(layout, Coded) and not layout.owner:
@@ -113,9 +113,6 @@ class _Owned:
             except FormatError:
                 raise
             except Exception as error:
-                raise view.error(self._problem(error)) from error
+                raise view.error(failure(self.owner, error)) from error
 
         return guarded
-
-    def _problem(self, error: Exception) -> str:
-        return f"plug-in {self.owner} failed: {type(error).__name__}: {error}"

@@ -12,7 +12,7 @@ from savepoint_extensions.connectors.connector_rows import (
     SplitFacts,
 )
 from savepoint_formats.errors import FormatError, RefusedError, UndecodableError
-from savepoint_formats.plug_ins import CONNECTORS, Loaded, are_on, loaded, warn_of
+from savepoint_formats.plug_ins import CONNECTORS, Loaded, are_on, failure, loaded, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,7 +100,7 @@ def _guarded(read: Callable[..., Any], owner: str, kind: type) -> Callable[..., 
         except FormatError:
             raise
         except Exception as error:
-            raise PlugInFailedError(_failure(owner, error), path, 0) from error
+            raise PlugInFailedError(failure(owner, error), path, 0) from error
         return value
 
     return guarded
@@ -118,10 +118,6 @@ def _moving(move: Callable[..., Any], owner: str) -> Callable[..., Any]:
         except (RefusedError, FormatError, ValueError):
             raise
         except Exception as error:
-            raise RefusedError(_failure(owner, error)) from error
+            raise RefusedError(failure(owner, error)) from error
 
     return moving
-
-
-def _failure(owner: str, error: Exception) -> str:
-    return f"plug-in {owner} failed: {type(error).__name__}: {error}"
