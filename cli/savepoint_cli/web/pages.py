@@ -73,9 +73,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Templates:
-    """Pages that need no savepoint: those of names, and of errors. ``paths`` has a path per name."""
+    """Pages that need no savepoint: those of names, and of errors.
+
+    Attributes:
+        paths: A path per name.
+        options: Options of the command; errors advise no other.
+    """
 
     paths: Mapping[str, str]
+    options: frozenset[str] = frozenset()
 
     def start(self, question: Question) -> Answer:
         """A list of all savepoints."""
@@ -116,6 +122,7 @@ class Templates:
         )
         environment.filters["shown"] = lambda value: printable(str(value), keep="")
         environment.filters["path"] = without_secrets
+        environment.filters["followable"] = lambda error: followable(error, self.options)
         return environment
 
 
@@ -140,13 +147,13 @@ class Pages:
         try:
             return self._forms[question.form](question)
         except (SavepointError, ValueError) as error:
-            return self._templates.failed(question, followable(str(error), self.options))
+            return self._templates.failed(question, str(error))
         except MemoryError:
             return self._templates.failed(question, _NO_MEMORY)
 
     @cached_property
     def _templates(self) -> Templates:
-        return Templates(self.paths)
+        return Templates(self.paths, self.options)
 
     @property
     def _forms(self) -> Mapping[str, Callable[[Question], Answer]]:
@@ -154,8 +161,6 @@ class Pages:
 
     def _page(self, question: Question) -> Answer:
         values = VIEWS[question.view][1](self._served(question.name), question.given)
-        if error := values.get("error"):
-            values = {**values, "error": followable(error, self.options)}
         return self._templates.html(f"{question.view or 'overview'}.html", 200, question, **values)
 
     def _names(self, question: Question) -> Answer:
