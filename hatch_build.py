@@ -28,6 +28,7 @@ _PLATFORMS = {
 }
 """Target -> the platforms of its wheel."""
 
+PICTURE = re.compile(r"!\[([^\]]*)\]\((?!https?:)([^)]+)\)")
 RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 
 
@@ -41,8 +42,13 @@ class Links(MetadataHookInterface):
         """Sets the readme and the addresses of the project."""
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
         if url := os.environ.get("PROJECT_URL", "").rstrip("/"):
-            tree = f"{url}/blob/{os.environ.get('PROJECT_REF') or 'main'}"
+            ref = os.environ.get("PROJECT_REF") or "main"
+            tree = f"{url}/blob/{ref}"
+            text = PICTURE.sub(rf"![\1]({url}/raw/{ref}/\2)", text)
             text = RELATIVE_LINK.sub(rf"]({tree}/\1)", text)
+            # The registry of MCP servers looks for its name in what the package index shows.
+            owner, _, repository = url.rpartition("/")
+            text += f"\n<!-- mcp-name: io.github.{owner.rpartition('/')[2]}/{repository} -->\n"
             metadata["urls"] = {
                 "Homepage": url,
                 "Documentation": f"{tree}/docs/index.md",
