@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from support.commands import lines, result_of, run
+from support.erasures import erased
 from support.masks import SECRET
 
 from state_processor import Savepoint
@@ -99,15 +100,6 @@ def test_erased_texts_are_nowhere(spark: SparkSession, samples: Path, tmp_path: 
     assert len({place["operator"] for place in told["before"] if not place["file"]}) > 1
     assert told["files_before"] != told["files_after"]
     assert result_of("find", out, "customer-005").exit_code == 3
-
-
-def erased(savepoint: Path, out: Path, value: str, *more: str) -> tuple[int, dict[str, Any], str]:
-    """Exit code, certificate and output of an erasure."""
-    found, certificate = out.with_suffix(".found"), out.with_suffix(".json")
-    run("find", savepoint, value, "--save", found)
-    arguments: tuple[str | Path, ...] = ("--found", found, "--certificate", certificate, *more)
-    code, output = run("delete-keys", savepoint, out, *arguments)
-    return code, json.loads(certificate.read_text(encoding="utf-8")), output
 
 
 def test_old_versions_of_an_operator_without_the_key_are_erased(

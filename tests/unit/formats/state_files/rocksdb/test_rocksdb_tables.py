@@ -24,7 +24,9 @@ from savepoint_formats.checks.faults import Severity
 from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.errors import FormatError, RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.state_files.rocksdb.footer import FOOTER_SIZE
+from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
@@ -41,6 +43,19 @@ def test_tables_of_all_kinds_are_read(tmp_path: Path, kind: str) -> None:
     assert read(files, groups=KeyGroupRange(5, 6)) == [
         (key, value) for key, value in sorted(MANY.items()) if key[0] in (5, 6)
     ]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "compression_type" in KINDS[kind]])
+def test_blocks_are_compressed_as_a_test_asks(tmp_path: Path, kind: str) -> None:
+    """A RocksDB that lacks a compression stores blocks as they are, without an error."""
+    files = make(tmp_path, put(MANY), options=table_options(**KINDS[kind]))
+    stored = set[int]()
+    for path in files.ssts:
+        sst = Sst.open(StateFile(path.name, path.read_bytes()), path.stat().st_size)
+        index = sst.read_index()
+        stored.update(sst.read_blocks(index, 0, len(index.sizes)).compressions().tolist())
+    names = {"LZ4": 4, "LZ4 HC": 5, "Zstandard": 7, "bzip2": 3}
+    assert stored == {names.get(kind.partition("with ")[2], 0)}
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 5, 6])
