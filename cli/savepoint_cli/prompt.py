@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
+from contextlib import suppress
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app
-from prompt_toolkit.completion import Completer, Completion
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings
 
 from savepoint_cli.terminal.output import Output, OutputFormat
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.extras import missing
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from prompt_toolkit.completion import CompleteEvent
-    from prompt_toolkit.document import Document
-    from prompt_toolkit.key_binding import KeyPressEvent
+    from collections.abc import Callable
 
     from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
     from state_processor import Savepoint
@@ -48,38 +38,8 @@ _KEYWORDS = (
     *("HAVING", "DISTINCT", "COUNT", "SUM", "AVG", "MIN", "MAX", "CASE", "WHEN", "THEN", "ELSE"),
     *("END", "AND", "OR", "NOT", "NULL", "IS", "IN", "LIKE", "BETWEEN", "DESC", "WITH", "UNNEST"),
 )
-_WORD = re.compile(r'[\w."$-]*$')
+_MARKS = ("savepoint> ", "      ...> ")
 _NAMED = re.compile(r'("[^"]+"|\w+)\s*\.\s*("[^"]+"|\w+)')
-
-
-class Names(Completer):
-    """Completes tables, columns of tables in the text, SQL keywords and commands."""
-
-    def __init__(self, tables: SqlTables) -> None:
-        self._tables = tables
-
-    def get_completions(self, document: Document, _event: CompleteEvent) -> Iterator[Completion]:
-        start = _WORD.search(document.text_before_cursor)
-        word = start[0] if start else ""
-        for name in self._fitting(document):
-            if name.casefold().startswith(word.casefold()):
-                yield Completion(name, -len(word))
-
-    def _fitting(self, document: Document) -> list[str]:
-        text = document.text_before_cursor
-        if text.startswith("."):
-            if " " not in text:
-                return list(_COMMANDS)
-            return list(_MODES) if text.startswith(".mode") else self._table_names()
-        return [*self._columns(document.text), *self._table_names(), *_KEYWORDS]
-
-    def _table_names(self) -> list[str]:
-        return [table.sql for table in self._tables]
-
-    def _columns(self, text: str) -> list[str]:
-        tables = (self._tables.find(*names) for names in _NAMED.findall(text))
-        readable = (table for table in tables if table is not None and table.problem is None)
-        return list(dict.fromkeys(name for table in readable for name in _columns_of(table)))
 
 
 def _columns_of(table: SqlTable) -> list[str]:
@@ -97,19 +57,11 @@ class Prompt:
         self._output = Output(OutputFormat.TEXT)
 
     def run(self) -> None:
-        session: PromptSession[str] = PromptSession(
-            "savepoint> ",
-            multiline=True,
-            prompt_continuation="      ...> ",
-            key_bindings=_bindings(),
-            completer=Names(self._tables),
-            complete_while_typing=False,
-            history=_history(),
-        )
+        read = self._reader()
         click.echo("SQL ends with a semicolon; .help shows commands, .quit ends.")
         while True:
             try:
-                text = session.prompt().strip()
+                text = read().strip()
             except KeyboardInterrupt:
                 continue
             except EOFError:
@@ -117,6 +69,26 @@ class Prompt:
             if text in {".quit", ".exit"}:
                 return
             self._do(text)
+
+    def _reader(self) -> Callable[[], str]:
+        """Reads with history and completion, or without them if their library is not installed."""
+        try:
+            from savepoint_cli.line_editor import editing_reader  # noqa: PLC0415  # an extra
+        except ImportError as error:
+            click.echo(f"No history, no completion: {missing(error)}")
+            return _plain_reader()
+        return editing_reader(self._words, _is_whole, *_MARKS)
+
+    def _words(self, before: str, text: str) -> list[str]:
+        names = [table.sql for table in self._tables]
+        if before.startswith("."):
+            if " " not in before:
+                return list(_COMMANDS)
+            return list(_MODES) if before.startswith(".mode") else names
+        tables = (self._tables.find(*named) for named in _NAMED.findall(text))
+        readable = (table for table in tables if table is not None and table.problem is None)
+        columns = dict.fromkeys(name for table in readable for name in _columns_of(table))
+        return [*columns, *names, *_KEYWORDS]
 
     def _do(self, text: str) -> None:
         try:
@@ -161,29 +133,20 @@ class Prompt:
         self._output.rows("", self._savepoint.schema(table.full_name))
 
 
-def _bindings() -> KeyBindings:
-    """Enter submits a command, or a text that ends with a semicolon; other texts continue."""
-    bindings = KeyBindings()
-
-    @Condition
-    def is_whole() -> bool:
-        text = get_app().current_buffer.text.strip()
-        return not text or text.startswith(".") or text.endswith(";")
-
-    @bindings.add("enter", filter=is_whole)
-    def _accept(event: KeyPressEvent) -> None:
-        event.current_buffer.validate_and_handle()
-
-    return bindings
+def _is_whole(text: str) -> bool:
+    """Whether Enter submits ``text``: a command, or SQL that ends with a semicolon."""
+    text = text.strip()
+    return not text or text.startswith(".") or text.endswith(";")
 
 
-def _history() -> History:
-    """Earlier statements, from the user's state folder, or else only of this session."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    file = Path(state, "savepoint-state-processor", "history")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch(mode=0o600)
-    except OSError:
-        return InMemoryHistory()
-    return FileHistory(str(file))
+def _plain_reader() -> Callable[[], str]:
+    with suppress(ImportError):
+        import readline  # noqa: F401, PLC0415  # input() edits lines by it, where Python has it
+
+    def read() -> str:
+        text = input(_MARKS[0])
+        while not _is_whole(text):
+            text += "\n" + input(_MARKS[1])
+        return text
+
+    return read

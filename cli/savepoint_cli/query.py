@@ -118,7 +118,7 @@ def query(
         if sql is not None:
             queries.answer(output, sql)
             return
-        from savepoint_cli.prompt import Prompt  # noqa: PLC0415  # prompt_toolkit is slow
+        from savepoint_cli.prompt import Prompt  # noqa: PLC0415  # few queries need it
 
         def answer(shown: Output, text: str) -> None:
             with progress.reading(opening.path):

