@@ -86,6 +86,8 @@ def expect_one_output(function: object) -> None:
 
 
 OUTPUT = "output"
+LEFT_OUT = "$left_out"
+"""The side output of late rows that no window takes, and no other side output."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,19 @@ class Outputs:
         names = [tag.name for tag in self.tags]
         if tag.name not in names:
             raise ValueError(
-                f"there is no side output {tag.name!r}; the function has: {', '.join(names) or 'none'}"
+                f"there is no side output {tag.name!r}; the function has:"
+                f" {', '.join(name for name in names if name != LEFT_OUT) or 'none'}"
             )
-        return f"side_{names.index(tag.name)}"
+        return self._column(tag.name)
+
+    @property
+    def left_out(self) -> str | None:
+        """The column of rows that are left out; None for a function without windows."""
+        is_there = any(tag.name == LEFT_OUT for tag in self.tags)
+        return self._column(LEFT_OUT) if is_there else None
+
+    def _column(self, name: str) -> str:
+        return f"side_{[tag.name for tag in self.tags].index(name)}"
 
     @property
     def fields(self) -> list[StructField]:

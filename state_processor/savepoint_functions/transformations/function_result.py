@@ -149,6 +149,23 @@ class FunctionResult:
         """
         return self._rows(self.outputs.column(tag))
 
+    @property
+    def left_out(self) -> DataFrame:
+        """The late rows that no window took, and no side output, in no order.
+
+        The columns are those of the input. Without a watermark of ``run`` no row is late.
+
+        Raises:
+            ValueError: The function has no windows, so it gets all rows.
+
+        Example:
+            >>> assert not run.left_out.count()
+        """
+        column = self.outputs.left_out
+        if column is None:
+            raise ValueError("only windows leave out rows: run a function over key_by(…).window(…)")
+        return self._rows(column)
+
     def _rows(self, column: str) -> DataFrame:
         rows = [rows_in(table, column) for table in self.tables]
         return reduce(lambda united, other: united.unionAll(other), rows)

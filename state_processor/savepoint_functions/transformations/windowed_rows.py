@@ -108,7 +108,7 @@ class WindowedRows:
         return replace(self, evicting=evictor)
 
     def side_output_late_data(self, tag: OutputTag) -> Self:
-        """Gives late rows, unchanged, to a side output; without one they are dropped.
+        """Gives late rows, unchanged, to a side output; without one they are in ``left_out``.
 
         Example:
             >>> LATE = OutputTag("late", sales.schema)
@@ -291,7 +291,7 @@ class WindowFunctionRows:
         return f"WindowFunctionRows(key {list(self.keyed.inputs[0].key.columns)})"
 
     def rows(self, schema: StructType | str, *, initial: Operator | None = None) -> DataFrame:
-        """The rows that windows give; all windows fire at the end.
+        """The rows that windows give; all windows fire at the end, and late rows are dropped.
 
         Arguments and errors are those of ``KeyedRowsTransformation.process``.
 
@@ -310,7 +310,8 @@ class WindowFunctionRows:
     ) -> FunctionResult:
         """The rows that windows give up to a watermark, and the remaining windows as state.
 
-        Without a watermark no window ends, so all of them remain.
+        Without a watermark no window ends, so all of them remain. ``left_out`` of the result has
+        the late rows that ``side_output_late_data`` doesn't take.
 
         Arguments and errors are those of ``KeyedRowsTransformation.run``.
 
@@ -319,7 +320,7 @@ class WindowFunctionRows:
             >>> writer = yesterday.with_operator("hourly", run.state)
         """
         return self.keyed.run(
-            self.operator,
+            self.operator.with_left_out(self.keyed.inputs[0].data.schema),
             schema,
             initial=initial,
             watermark=watermark,

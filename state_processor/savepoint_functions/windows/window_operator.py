@@ -25,6 +25,7 @@ from savepoint_database.types.descriptors import ListStateDescriptor
 from savepoint_database.types.types import Types
 from savepoint_functions.functions.backends.timers import EVENT_TIME, MAX_WATERMARK, timer_states
 from savepoint_functions.functions.keyed_runtime_context import WINDOW_TIMERS
+from savepoint_functions.functions.outputs import LEFT_OUT, OutputTag
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.windows.evictors import TimestampedValue
 from savepoint_functions.windows.window_functions import (
@@ -44,9 +45,10 @@ from savepoint_spark.bootstrapping.windowed_transformation import CONTENTS, MERG
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pyspark.sql.types import StructType
+
     from savepoint_functions.functions.backends import KeyedStateBackend, TimerService
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
-    from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.process_functions import KeyedContext
     from savepoint_functions.windows.triggers import Trigger, TriggerResult
     from savepoint_functions.windows.window_assigners import Window, WindowAssigner
@@ -107,14 +109,25 @@ class WindowOperator(KeyedProcessFunction):
     fires_by_itself = True
 
     def __init__(
-        self, windowing: Windowing, contents: WindowContents, function: ProcessWindowFunction
+        self,
+        windowing: Windowing,
+        contents: WindowContents,
+        function: ProcessWindowFunction,
+        left_out: OutputTag | None = None,
     ) -> None:
         self._windowing = windowing
         self._assigner, self._trigger = windowing.assigner, windowing.trigger
         self._is_event_time = windowing.is_event_time
         self._contents, self._function = contents, function
-        late = () if windowing.late is None else (windowing.late,)
+        late = [tag for tag in (windowing.late, left_out) if tag is not None]
+        # The first tag takes late rows; the other one then has none.
+        self._late = late[0] if late else None
         self.side_outputs = (*late, *function.side_outputs)  # type: ignore[misc]  # those of its parts
+
+    def with_left_out(self, schema: StructType) -> Self:
+        """The operator with a side output for late rows that no other side output takes."""
+        left_out = OutputTag(LEFT_OUT, schema)
+        return type(self)(self._windowing, self._contents, self._function, left_out)
 
     def _make_timer_service(
         self, backend: KeyedStateBackend, *, flows: bool
@@ -174,9 +187,8 @@ class WindowOperator(KeyedProcessFunction):
         element = TimestampedValue(timestamp, value if place is None else value[place])
         windows = self._assigner.windows_of(self._time(timestamp), value)
         add = self._add_to_merging if self._assigner.is_merging else self._add_to_plain
-        late = self._windowing.late
-        if not add(windows, element) and late is not None and self._is_late(timestamp):
-            context.output(late, value)
+        if not add(windows, element) and self._late is not None and self._is_late(timestamp):
+            context.output(self._late, value)
         return self._given
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[OutputRow]:

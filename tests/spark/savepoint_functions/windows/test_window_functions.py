@@ -18,6 +18,7 @@ from state_processor import (
     MixedModeJob,
     OperatorSettings,
     OperatorTransformation,
+    OutputTag,
     ProcessWindowFunction,
     ReducingStateDescriptor,
     Savepoint,
@@ -271,6 +272,32 @@ def test_a_stream_behind_an_operator_with_state_is_refused(
     MixedModeJob.of(keyed(past), keyed(live), Nothing(), settings, str(tmp_path))
     with pytest.raises(ValueError, match="from an operator with state, Deduplicate"):
         MixedModeJob.of(keyed(past), keyed(chained), Nothing(), settings, str(tmp_path))
+
+
+def arrived(spark: SparkSession, late: OutputTag | None = None) -> Any:
+    rows = [("a", 0, 10, -1), ("a", 1, 35, 9), ("a", 2, 12, 34), ("b", 3, 5, 34), ("b", 4, 31, 34)]
+    data = spark.createDataFrame(rows, "shop STRING, offset BIGINT, at BIGINT, mark BIGINT")
+    keyed = OperatorTransformation.bootstrap_with(data).assign_timestamps("at").key_by("shop")
+    windows = keyed.window(TumblingWindows(10)).in_order_of_arrival("offset", "mark")
+    windows = windows if late is None else windows.side_output_late_data(late)
+    return windows.process(ranges(), LONG, "at")
+
+
+def test_a_run_has_the_late_rows_that_it_leaves_out(spark: SparkSession) -> None:
+    run = arrived(spark).run(SCHEMA, watermark=34)
+    assert run.left_out.columns == ["shop", "offset", "at", "mark"]
+    assert sorted(row.offset for row in run.left_out.collect()) == [2, 3]
+    assert [tuple(row) for row in run.output.collect()] == [(10, 20, 10.0)]
+    assert not arrived(spark).run(SCHEMA).left_out.count()
+
+
+def test_late_rows_of_a_side_output_are_not_left_out(spark: SparkSession) -> None:
+    late = OutputTag("late", "shop STRING, offset BIGINT, at BIGINT, mark BIGINT")
+    run = arrived(spark, late).run(SCHEMA, watermark=34)
+    assert sorted(row.offset for row in run.side_output(late).collect()) == [2, 3]
+    assert not run.left_out.count()
+    with pytest.raises(ValueError, match=r"no side output 'x'; the function has: late$"):
+        run.side_output(OutputTag("x", "a INT"))
 
 
 def test_what_cannot_be_is_refused_before_it_runs(keyed: KeyedStateTransformation) -> None:
