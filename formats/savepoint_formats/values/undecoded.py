@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
 from savepoint_formats.layout import JavaObject, Kryo, Layout, LogicalType, Opaque, nodes_of
+from savepoint_formats.values.kryo.known_classes import FINAL_CLASSES
 from savepoint_formats.values.kryo.structs import column_type
 
 if TYPE_CHECKING:
@@ -51,13 +52,16 @@ JAVA_REASON = "Java serialized the object itself, and only Java reads it for cer
 def notes(layout: Layout, *, are_certain: bool = False) -> Iterator[str]:
     """Reasons why values in a layout are shown as bytes; some come more than once.
 
-    ``are_certain`` leaves out classes of the JDK, whose values are bytes only in part.
+    ``are_certain`` leaves out classes of the JDK, whose values are bytes only in part. Objects of a
+    final class whose fields are known have JSON.
     """
     for node in nodes_of(layout, Opaque, Kryo, JavaObject):
         match node:
             case Opaque():
                 yield node.note
             case Kryo(class_name) if column_type(node) is None:
+                if class_name in FINAL_CLASSES:
+                    continue
                 is_of_jdk = class_name.startswith(("java.", "["))
                 if is_of_jdk and are_certain:
                     continue

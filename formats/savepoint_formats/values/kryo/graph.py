@@ -189,6 +189,12 @@ class KryoGraph:
         return self.read_unknown(class_name)
 
     def read_unknown(self, class_name: str) -> Value:
+        """A case object of Scala, which has no fields if its bytes end here; others are refused."""
+        if class_name.endswith("$") and not self.view.remaining:
+            return KryoObject(class_name, {})
+        return self.refuse_unknown(class_name)
+
+    def refuse_unknown(self, class_name: str) -> Value:
         """Refuses an object of an undescribed class."""
         self.unknown = class_name
         raise self.undecodable(f"an object of {class_name}, whose fields are not known")
@@ -259,6 +265,10 @@ class NodeGraph(KryoGraph):
     def untracked(self, class_name: str) -> Value:
         """Its node."""
         return KryoNode(class_name, self._read_body(class_name))
+
+    def read_unknown(self, class_name: str) -> Value:
+        """Refused, because the other Kryo may have another form of it."""
+        return self.refuse_unknown(class_name)
 
     def _new(self, class_name: str, arguments: Arguments) -> Value:
         node = KryoNode(class_name)

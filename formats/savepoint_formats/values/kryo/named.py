@@ -88,7 +88,7 @@ class _NamedGraph(KryoGraph):
         """The fields that a serializer names."""
         named = self._named.get(class_name)
         if named is None or named.constants:
-            return super().read_unknown(class_name)
+            return self.refuse_unknown(class_name)
         values: dict[str, Value] = {}
         for options in sorted(named.fields, key=lambda some: some[0].name):
             values[options[0].name] = self._read_field(class_name, options)

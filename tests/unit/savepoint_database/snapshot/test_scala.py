@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.scala_rows import (
@@ -18,6 +19,7 @@ from support.slow_cases import slow_unless
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.state_files.state import StateKind, entry_layouts
+from savepoint_formats.tables.remarks import state_remarks
 from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter
 from savepoint_spark.changing.stored_rows import stored_chunks
@@ -47,6 +49,35 @@ def test_every_value_is_what_the_job_put_in(corpus: Path, case: str, uid: str) -
             count += 1
         assert not any(value for value in values.values()), (name, values)
     assert count > 30
+
+
+def test_objects_of_scala_that_kryo_wrote_need_no_description(corpus: Path) -> None:
+    case = "flinkscala-1.20.5-hashmap-canonical"
+    savepoint = Savepoint.open(str(corpus / "scala" / case / "savepoint"), uids=UIDS)
+    noted = {
+        state.name
+        for state in savepoint.operator("by-string").catalog.states
+        if any(state_remarks(state))
+    }
+    states, read = stored_states(savepoint, "by-string"), dict.fromkeys(KRYO - {"uuid-kryo"}, 0)
+    for name in read:
+        values = {row["key"]: row["value"]["json"] for row in states[name][2]}
+        for entry in expected_states(corpus, case)["by-string"][name]["entries"]:
+            text, value = values[entry["key"]], entry["value"]
+            if name != "shape-kryo" or value == {"$type": "sc.NoShape$"}:
+                assert in_json(text) == value
+                read[name] += 1
+    assert read == {"big-decimal": 20, "big-int": 20, "shape-kryo": 5}
+    assert noted & set(read) == {"shape-kryo"}
+
+
+def in_json(text: str) -> Any:
+    """An object of Scala as ``expected.json`` has it."""
+    value = json.loads(text)
+    match value:
+        case {"bigDecimal": number} | {"bigInteger": number}:
+            return str(number)
+    return {"$type": value["$class"]}
 
 
 @pytest.mark.parametrize("case", slow_unless("flinkx-2.2.1-hashmap-canonical".__eq__, CASES))
