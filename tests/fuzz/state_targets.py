@@ -319,7 +319,7 @@ def opened_metadata(data: bytes, original: Snapshot) -> Snapshot:
     made = tuple(
         Operator(record, None, original.directory, original.kryo) for record in metadata.operators
     )
-    return replace(original, metadata=metadata, _operators=made, plan=None, metadata_size=len(data))
+    return replace(original, metadata=metadata, _operators=made, plan=None, metadata_bytes=data)
 
 
 def metadata_structure(inputs: Inputs) -> Target:

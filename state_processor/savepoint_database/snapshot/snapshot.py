@@ -86,7 +86,7 @@ class Snapshot:
         directory: Directory of its files.
         kryo: Dialect of Kryo's bytes: its version, and the classes that the user described.
         plan: The compiled plan of the job, if the user gave it.
-        metadata_size: Bytes of ``_metadata``.
+        metadata_bytes: The ``_metadata`` file as it was when it was opened.
     """
 
     path: str
@@ -95,7 +95,7 @@ class Snapshot:
     kryo: KryoDialect
     _operators: tuple[Operator, ...]
     plan: CompiledPlan | None
-    metadata_size: int
+    metadata_bytes: bytes
 
     @classmethod
     def open(
@@ -190,7 +190,7 @@ class Snapshot:
             for record in metadata.operators
             for uid, rows in (planned.get(record.operator_id, (None, None)),)
         )
-        return cls(path, metadata, directory, kryo, operators, compiled, len(data))
+        return cls(path, metadata, directory, kryo, operators, compiled, data)
 
     def operators(self) -> tuple[Operator, ...]:
         """The operators, in the order of the file."""
@@ -240,9 +240,8 @@ class Snapshot:
 
     def describe(self) -> SavepointDescription:
         """The savepoint on one page. Reads the headers of all state files."""
-        return SavepointDescription.of(
-            self.path, self.metadata, self._operators, self.metadata_size
-        )
+        size = len(self.metadata_bytes)
+        return SavepointDescription.of(self.path, self.metadata, self._operators, size)
 
     def query(self) -> list[QueryNode]:
         """The query's operators as a tree, from its sinks to its sources. Counts all rows.

@@ -40,7 +40,7 @@ class TableCache:
         scan = rows.scan
         layouts = (scan.table.columns, scan.table.states, scan.kryo)
         read = (scan.full_name, layouts, scan.options, rows.times, _version())
-        content = sha256(snapshot.directory.read_metadata())
+        content = sha256(snapshot.metadata_bytes)
         content.update(repr(read).encode())
         return f"{self.folder.rstrip('/')}/{content.hexdigest()[:40]}"
 

@@ -46,7 +46,7 @@ class FileSearch:
 
     def in_metadata(self, snapshot: Snapshot) -> None:
         """Searches ``_metadata``, which may have state of operators."""
-        data = snapshot.directory.read_metadata()
+        data = snapshot.metadata_bytes
         self._digest(METADATA_FILE, [data])
         self._in_frames(StateFile(METADATA_FILE, data), METADATA_FILE)
 

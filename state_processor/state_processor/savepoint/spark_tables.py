@@ -59,7 +59,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         )
         register_metadata_function(spark)
         values = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
-        return cls(*values, opened.plan, opened.metadata_size, spark, known)
+        return cls(*values, opened.plan, opened.metadata_bytes, spark, known)
 
     def writer(self) -> SavepointWriter:
         """A writer of a copy of this savepoint."""

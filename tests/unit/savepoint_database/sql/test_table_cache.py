@@ -57,6 +57,19 @@ def test_another_savepoint_at_the_same_path_is_read_anew(
     assert counts == [1, 2]
 
 
+def test_a_table_is_cached_for_the_metadata_that_was_opened(
+    samples: Path, folder: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "savepoint"
+    shutil.copytree(samples / "windows-2.2.1-hashmap-native", path)
+    opened = Savepoint.open(path)
+    shutil.copy(samples / "windows-2.2.1-rocksdb-canonical" / "_metadata", path)
+    question = 'SELECT count(*) FROM "session".window_state'
+    opened.sql(question, cache=folder)
+    Savepoint.open(samples / "windows-2.2.1-hashmap-native").sql(question, cache=folder)
+    assert len(list(folder.iterdir())) == 1
+
+
 def test_another_form_of_times_is_another_file(samples: Path, folder: Path) -> None:
     savepoint, question = (
         Savepoint.open(samples / STATES),

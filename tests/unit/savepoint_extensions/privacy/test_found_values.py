@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.sample_rows import Sample, copy_of, file_of
@@ -12,9 +12,6 @@ from savepoint_extensions.privacy.certificate import ErasureCertificate
 from savepoint_extensions.privacy.file_search import FileSearch
 from savepoint_extensions.privacy.found_values import FoundValues, find, find_in
 from savepoint_formats.errors import DescriptionError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def places(found: FoundValues) -> set[tuple[str, str, str | None]]:
@@ -39,6 +36,13 @@ def test_a_text_is_found_in_keys_values_and_fields(name: str) -> None:
     (searched,) = found.snapshots
     assert searched.problems == ()
     assert "_metadata" in searched.files
+
+
+def test_the_metadata_that_was_opened_is_searched(tmp_path: Path) -> None:
+    opened = copy_of(Sample("currency-1.20.5-hashmap-inline"), tmp_path)
+    expected = find_in(opened, ["EUR"]).snapshots[0].files
+    Path(opened.path, "_metadata").write_bytes(b"another file")
+    assert find_in(opened, ["EUR"]).snapshots[0].files == expected
 
 
 def test_parts_of_texts_are_found_if_wanted() -> None:
