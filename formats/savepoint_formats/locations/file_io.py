@@ -134,6 +134,11 @@ class SnapshotDirectory:
         file = StateFile(self.metadata_path, location=location, opened=opened)
         return file.read(0, MAX_METADATA_SIZE)
 
+    @property
+    def is_deleted(self) -> bool:
+        """Whether ``_metadata``, which was read, is gone by now."""
+        return self._below(METADATA_FILE).file_size() is None
+
     def list_files(self) -> dict[str, int]:
         """Maps the path of each file below the directory to its size in bytes."""
         selector = fs.FileSelector(self.location.path, allow_not_found=True, recursive=True)
@@ -205,7 +210,7 @@ class SnapshotDirectory:
             return StateFile(path, location=allowed)
         if store_of(path) != store_of(self.uri):
             problem = problem or _elsewhere(path)
-        return StateFile(path, problem=problem)
+        return StateFile(path, problem=problem, is_deleted=not problem and self.is_deleted)
 
     def _path_of(self, file: Location, named: str) -> str:
         """The path of a file for errors; a handle may name where it was before a move."""

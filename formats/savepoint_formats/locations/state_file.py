@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.location import Location
 
 
+DELETED = (
+    "it was deleted while the snapshot was read. A running job deletes its older checkpoints: read a"
+    " newer one; or a savepoint or a copy, which no job deletes"
+)
+
+
 class StateFileElsewhereError(StateFileNotFoundError, UnreachableError):
     """A file that may be whole, in a place that the user does not allow or that does not answer."""
 
@@ -193,6 +199,7 @@ class StateFile:
         size: Bytes of the range; None = to the end of the file.
         is_own: Whether it lies in one of the savepoint's own directories, or in an allowed one.
         problem: Why the path was not followed, if that is why there is no location.
+        is_deleted: Whether it is missing because its snapshot was deleted after it was opened.
         named: Its path by the handle, if that is not ``path``: it may have been moved.
         declared_size: Size of the whole file by its handle; None if the handle has none.
         opened: Reads it.
@@ -206,6 +213,7 @@ class StateFile:
     size: int | None = None
     is_own: bool = True
     problem: str = ""
+    is_deleted: bool = False
     named: str = ""
     declared_size: int | None = None
     opened: OpenedFile = field(default_factory=OpenedFile, compare=False, repr=False)
@@ -304,6 +312,9 @@ class StateFile:
         if self.problem:
             message = f"{self.path} is not read: {self.problem}; or copy it beside _metadata"
             return StateFileElsewhereError(message)
+        # A file with a location was there when its handle was followed.
+        if self.is_deleted or self.location is not None:
+            return StateFileNotFoundError(f"{self.path} does not exist any more: {DELETED}")
         return StateFileNotFoundError(
             f"{self.path} does not exist, and no file of its name is beside _metadata;"
             " copy it there, or restore it where it was"

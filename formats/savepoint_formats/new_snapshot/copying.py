@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import StateFileNotFoundError, TruncatedError
+from savepoint_formats.locations.state_file import DELETED
 from savepoint_formats.metadata import (
     EmptySegment,
     FileStream,
@@ -194,6 +195,9 @@ def _files(operator: OperatorState) -> Iterator[tuple[_FileHandle, _Use]]:
             yield plain, (reference.kind, reference.role)
 
 
+_PUT_BACK = " put the files beside _metadata, or where they were"
+
+
 def _expect_all(
     originals: Mapping[_FileHandle, _Original | None], source: SnapshotDirectory
 ) -> None:
@@ -209,5 +213,5 @@ def _expect_all(
         raise StateFileNotFoundError(
             f"{source.uri} can't be copied because it lacks {', '.join(missing[:_SHOWN])}{more};"
             + (f" {problem};" if problem else "")
-            + " put the files beside _metadata, or where they were"
+            + (f" {DELETED}" if source.is_deleted else _PUT_BACK)
         )

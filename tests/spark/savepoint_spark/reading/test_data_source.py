@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -374,3 +375,13 @@ def test_a_count_of_what_is_damaged_says_what_it_is(spark: SparkSession, tmp_pat
     loaded = Savepoint.load(spark, damaged.path)
     with pytest.raises(StateFileNotFoundError, match="subtask 1"):
         loaded.count_rows("summarize.keyed_state")
+
+
+def test_rows_of_a_checkpoint_that_was_deleted_meanwhile_are_an_error_that_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    loaded = Savepoint.load(spark, copy_of(CURRENCY, tmp_path).path)
+    rows = loaded.read_table("summarize.keyed_state")
+    shutil.rmtree(loaded.path)
+    with pytest.raises((PySparkException, StateFileNotFoundError), match=r"deleted .* a newer one"):
+        rows.collect()

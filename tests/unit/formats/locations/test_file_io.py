@@ -91,7 +91,7 @@ def test_a_file_that_ends_while_it_is_passed_on_is_named(checkpoint: Path) -> No
         list(segment.chunks(4))
     file = directory.file(RelativeFile("state", 11))
     (checkpoint / "state").unlink()
-    with pytest.raises(StateFileNotFoundError, match="state does not exist"):
+    with pytest.raises(StateFileNotFoundError, match="state does not exist any more: it was del"):
         list(file.chunks(4))
 
 
@@ -115,6 +115,19 @@ def test_a_missing_file_is_named(checkpoint: Path) -> None:
     assert file.location is None
     with pytest.raises(StateFileNotFoundError, match="/gone/for/good does not exist"):
         file.read()
+
+
+def test_a_file_of_a_deleted_checkpoint_tells_what_to_read_instead(checkpoint: Path) -> None:
+    directory = SnapshotDirectory.of(str(checkpoint))
+    directory.read_metadata()
+    (checkpoint / "state").unlink()
+    with pytest.raises(StateFileNotFoundError, match="state does not exist, and no file"):
+        directory.file(RelativeFile("state", 11)).read()
+    shutil.rmtree(checkpoint)
+    with pytest.raises(
+        StateFileNotFoundError, match=r"any more: it was deleted .*read a newer one"
+    ):
+        SnapshotDirectory(directory.location, directory.uri).file(RelativeFile("state", 11)).read()
 
 
 def test_a_missing_path_is_named(tmp_path: Path) -> None:

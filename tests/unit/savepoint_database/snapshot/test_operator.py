@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.sample_rows import Sample, copy_of, file_of
@@ -16,9 +17,6 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.key_groups.operator_id import OperatorId
 from state_processor import Savepoint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WINDOWS = "windows-1.20.5-hashmap-canonical"
 HASH = "1228afe0298b7812a54a8a47f0a2c61f"
@@ -135,6 +133,29 @@ def test_a_table_of_a_missing_file_is_never_left_out_in_silence(tmp_path: Path) 
         operator.tables  # noqa: B018  # a property that raises
     assert "keyed_state" in operator.unread_tables
     assert "keyed_state" not in [table.name for table in operator.readable_tables]
+
+
+@pytest.mark.parametrize("backend", ["hashmap-canonical", "rocksdb-native"])
+def test_rows_of_a_snapshot_that_was_deleted_meanwhile_are_an_error_that_says_so(
+    tmp_path: Path, backend: str
+) -> None:
+    opened = copy_of(Sample(f"currency-2.2.1-{backend}"), tmp_path)
+    table = "summarize.keyed_state"
+    scan, metadata = opened.scan(table), Path(opened.path, "_metadata").read_bytes()
+    assert scan.to_arrow().num_rows
+    for path in Path(opened.path).iterdir():
+        path.unlink()
+    reads = (
+        scan.to_arrow,
+        lambda: opened.sql(f"SELECT sum(total) FROM {table}"),
+        lambda: opened.rename_operator("summarize", "sums").write(str(tmp_path / "copied")),
+    )
+    for read in reads:
+        with pytest.raises(StateFileNotFoundError, match=r"it was deleted while .* a newer one"):
+            read()
+    Path(opened.path, "_metadata").write_bytes(metadata)
+    with pytest.raises(StateFileNotFoundError, match="no file of its name is beside _metadata"):
+        Savepoint.open(opened.path, uids=["summarize"]).scan(table)
 
 
 def test_an_operator_is_called_by_the_name_that_flink_2_stores(samples: Path) -> None:
