@@ -371,6 +371,20 @@ def operator_option(text: str, *, required: bool = False) -> Callable[[Function]
     )
 
 
+without_topics = click.option(
+    "--without-topic",
+    "without_topics",
+    multiple=True,
+    metavar="TOPIC",
+    help="A topic that the new KafkaSource doesn't continue to read. Repeatable.",
+)
+allow_empty = click.option(
+    "--allow-empty",
+    is_flag=True,
+    help="Accept a FlinkKafkaConsumer without any position: the new source reads all from the beginning.",
+)
+
+
 def merge_option(text: str) -> Callable[[Function], Function]:
     """The option that says how instances of local state become one value."""
     return click.option(

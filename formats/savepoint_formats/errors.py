@@ -33,7 +33,8 @@
 
     SavepointWarning
     └── UnreadTableWarning, UnreadStateWarning, UnknownUidWarning, NewestSnapshotWarning,
-        HiddenCommitWarning, LostStateWarning, NoMachineCodeWarning, PlugInWarning
+        HiddenCommitWarning, ConnectorWarning, LostStateWarning, NoMachineCodeWarning,
+        PlugInWarning
 
 A call that is wrong for every savepoint raises ``ValueError`` or ``TypeError``.
 """
@@ -119,6 +120,10 @@ class UnknownUidWarning(SavepointWarning):
 
 class HiddenCommitWarning(SavepointWarning):
     """Commits have the id of a checkpoint that the restored job has yet to complete."""
+
+
+class ConnectorWarning(SavepointWarning):
+    """A connector's state is older than it seems, or something of it must be ended by hand."""
 
 
 class LostStateWarning(SavepointWarning):

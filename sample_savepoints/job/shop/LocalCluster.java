@@ -91,6 +91,11 @@ public final class LocalCluster implements AutoCloseable {
         return cluster.triggerSavepoint(job, target, false, format).get();
     }
 
+    /** Stops the job with a savepoint. */
+    public String stop(JobID job, String target, SavepointFormatType format) throws Exception {
+        return cluster.stopWithSavepoint(job, target, false, format).get();
+    }
+
     public String checkpoint(JobID job) throws Exception {
         return cluster.triggerCheckpoint(job).get();
     }

@@ -195,10 +195,24 @@ def sinks(
     metavar="POSITION",
     help="Change data capture: leave the snapshot phase, and read changes from POSITION on.",
 )
+@click.option(
+    "--to-new",
+    metavar="OPERATOR",
+    help="Write state of FlinkKafkaConsumer, or FlinkKafkaProducer, for the new KafkaSource or KafkaSink.",
+)
+@options.without_topics
+@options.allow_empty
 @options.operator_option("With a change: the source to change, by uid or hash.")
 @optional_destination
 def sources(
-    output: Output, opening: Opening, operator: str | None, destination: Destination, **changes: Any
+    output: Output,
+    opening: Opening,
+    operator: str | None,
+    destination: Destination,
+    to_new: str | None,
+    without_topics: tuple[str, ...],
+    allow_empty: bool,
+    **changes: Any,
 ) -> None:
     """Show where the sources in the savepoint at PATH continue: splits, positions, tables.
 
@@ -210,8 +224,16 @@ def sources(
     savepoint sources s3://jobs/orders/savepoint-1a2b
     savepoint sources s3://jobs/orders/savepoint-1a2b s3://jobs/mended  --release-finished
     """
-    is_wanted = destination.is_wanted(has_change=any(changes.values()))
+    is_wanted = destination.is_wanted(has_change=any([*changes.values(), to_new]))
+    if to_new is not None and any(changes.values()):
+        raise click.UsageError("--to-new goes with no other change: write one after the other")
     savepoint = opening.open()
+    if to_new is not None:
+        renewed = savepoint.renew_connectors(
+            to_new, without_topics=without_topics, allow_empty=allow_empty
+        )
+        destination.write(output, renewed)
+        return
     if not is_wanted:
         state = savepoint.sources()
         output.page(state, ("Entries", state.entries))

@@ -21,9 +21,16 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
     next_offset,
 )
 from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.renewal.kafka_producer import transactions_of
+from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
 from savepoint_extensions.connectors.sinks.committer_state import CommitterState
 from savepoint_extensions.connectors.sinks.kafka_sink import KafkaCommittable, KafkaWriter
-from savepoint_formats.errors import FormatError, UnreadStateWarning, UnsupportedVersionError
+from savepoint_formats.errors import (
+    ConnectorWarning,
+    FormatError,
+    UnreadStateWarning,
+    UnsupportedVersionError,
+)
 from savepoint_formats.layout import KryoClass, KryoField
 
 if TYPE_CHECKING:
@@ -100,11 +107,16 @@ class KafkaTransaction:
         operator: The writer or committer, by its uid or hash.
         subtask: The subtask.
         kind: ``prefix`` of the ids that a writer may use; ``precommitted``: flushed for a checkpoint;
-            ``pending``: committed once the job is restored.
+            ``pending``: committed once the job is restored. Those of a ``FlinkKafkaProducer`` are ``to be
+            committed`` likewise, or ``current``: begun after the barrier, and never to be committed.
         transactional_id: The id, or the prefix.
         checkpoint_id: Its checkpoint, if stored.
         producer_id: Producer of a pending transaction.
         epoch: Epoch of a pending transaction.
+        started: When a transaction of a ``FlinkKafkaProducer`` began, in UTC.
+        age_s: Its age in seconds. Once it is older than the sink's ``transaction.timeout.ms``, the broker
+            has aborted it, and its records are lost.
+        abort: The command that aborts a ``current`` one, which hides later records until then.
     """
 
     operator: str
@@ -114,6 +126,9 @@ class KafkaTransaction:
     checkpoint_id: int | None = None
     producer_id: int | None = None
     epoch: int | None = None
+    started: str | None = None
+    age_s: int | None = None
+    abort: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +157,8 @@ class KafkaState:
         offsets: list[KafkaOffset] = []
         partitions: list[KnownPartition] = []
         transactions: list[KafkaTransaction] = []
+        for text in warnings_of(snapshot):
+            warnings.warn(text, ConnectorWarning, stacklevel=2)
         for operator in snapshot.operators():
             offsets += _offsets(operator)
             partitions += _partitions(operator)
@@ -226,6 +243,20 @@ def _transactions(operator: Operator) -> Iterator[KafkaTransaction]:
     except FormatError:
         return  # another connector's
     yield from transactions
+    for each in transactions_of(operator):
+        ids = each.committable
+        yield KafkaTransaction(
+            operator.name,
+            each.subtask,
+            each.kind,
+            ids.transactional_id,
+            None,
+            ids.producer_id,
+            ids.epoch,
+            each.started,
+            each.age_s,
+            each.abort,
+        )
 
 
 def _of_writers(operator: Operator) -> Iterator[KafkaTransaction]:

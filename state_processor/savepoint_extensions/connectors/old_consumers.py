@@ -28,6 +28,7 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
     stored_number,
 )
 from savepoint_extensions.connectors.kafka_state import consumed
+from savepoint_extensions.connectors.renewal.stopped_jobs import SHARD_STATE
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     UNKNOWN,
     kafka_facts,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_database.snapshot.operator import Operator
-
-SHARD_STATE = "Kinesis-Stream-Shard-State"
 
 _NUMBER = struct.Struct(">q")
 _TEXT = "java.lang.String"

@@ -22,13 +22,14 @@ from savepoint_database.snapshot.byte_elements import (
 )
 from savepoint_extensions.connectors.connector_rows import Facts
 from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.renewal.kafka_producer import transactions_of
 from savepoint_extensions.connectors.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_extensions.connectors.sinks.connectors import (
     UNKNOWN,
     read_committable,
     read_writer,
 )
-from savepoint_extensions.connectors.sinks.kafka_sink import with_prefix
+from savepoint_extensions.connectors.sinks.kafka_sink import facts_of, with_prefix
 from savepoint_formats.errors import (
     FormatError,
     HiddenCommitWarning,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_extensions.connectors.renewal.kafka_producer import ProducerTransaction
     from savepoint_formats.metadata import OperatorState
 
 COMMITTERS = ("streaming_committer_raw_states", "global_committer_raw_states")
@@ -86,7 +88,8 @@ class SinkEntry:
             at the end of the input.
         subtask: Subtask of the operator whose state holds it.
         writer: Subtask of the writer that a commit came from, if it is stored.
-        state: ``received``, ``retry``, ``failed`` or ``committed``; None for writers.
+        state: ``received``, ``retry``, ``failed`` or ``committed``; None for writers. A transaction of a
+            ``FlinkKafkaProducer`` is ``to be committed``, or ``current``: begun after the barrier.
         retries: Number of retries of a commit so far.
         age: Number of checkpoints since that of the commit; None where one of them is unknown.
         content: Target file, transactional id and the like, as ``name=value``; for an unknown
@@ -198,10 +201,12 @@ class SinkElement(ByteElement):
     Attributes:
         old: Connector of a sink from before Sink V2, whose elements are not byte arrays.
         content: What such an element holds, or why it is not known.
+        transactions: What an element of a ``FlinkKafkaProducer`` holds.
     """
 
     old: str = ""
     content: str = ""
+    transactions: tuple[ProducerTransaction, ...] = ()
 
     @property
     def is_writer(self) -> bool:
@@ -219,6 +224,9 @@ class SinkElement(ByteElement):
     def entries(self, operator: str, current: int, number: int) -> Iterator[SinkEntry]:
         """Rows of the element, numbered from ``number`` on."""
         committer = self.committer()
+        if self.transactions:
+            yield from self._of_producer(operator, number)
+            return
         if committer is None:
             yield self._whole(operator, number)
             return
@@ -241,6 +249,28 @@ class SinkElement(ByteElement):
                 None if checkpoint is None else max(0, current - checkpoint),
                 _text(facts) or reason,
                 SinkBytes(commit.committable.version, commit.committable.data.hex()),
+            )
+
+    def _of_producer(self, operator: str, number: int) -> Iterator[SinkEntry]:
+        """A row per transaction; each has the bytes of the whole element."""
+        raw = SinkBytes(None, self.data.hex())
+        for index, each in enumerate(self.transactions):
+            facts = {**facts_of(each.committable), "started": each.started, "age_s": each.age_s}
+            if each.abort:
+                facts["abort"] = each.abort
+            yield SinkEntry(
+                number + index,
+                operator,
+                "commit",
+                "kafka",
+                None,
+                self.subtask,
+                self.subtask,
+                each.kind,
+                None,
+                None,
+                _text(facts),
+                raw,
             )
 
     def _whole(self, operator: str, number: int) -> SinkEntry:
@@ -278,10 +308,10 @@ def elements_of(operator: Operator) -> Iterator[SinkElement]:
     for state, connector in _old_states(operator).items():
         elements = list(byte_elements(operator, [state], is_sized=False))
         contents = _contents(operator, state, len(elements))
-        for element, content in zip(elements, contents, strict=True):
-            yield SinkElement(
-                state, element.subtask, element.data, is_sized=False, old=connector, content=content
-            )
+        transactions = transactions_of(operator) if state == TWO_PHASE_STATE else []
+        for number, (element, content) in enumerate(zip(elements, contents, strict=True)):
+            own = tuple(each for each in transactions if each.element == number)
+            yield SinkElement(state, element.subtask, element.data, False, connector, content, own)
 
 
 def _old_states(operator: Operator) -> dict[str, str]:
@@ -316,13 +346,20 @@ def _text(facts: Facts) -> str:
 def without_entries(snapshot: Snapshot, numbers: AbstractSet[int]) -> tuple[OperatorState, ...]:
     """Records of all operators, without some entries of ``SinkState``.
 
-    Raises ``SavepointError`` if a file of a sink is gone or damaged.
+    Raises:
+        RefusedError: Some transactions of an element of a ``FlinkKafkaProducer`` would stay.
+        SavepointError: A file of a sink is gone or damaged.
     """
 
     def change(element: SinkElement, first: int, count: int) -> bytes | None:
         if not numbers & set(range(first, first + count)):
             return element.data
         committer = element.committer()
+        if element.transactions and len(numbers & set(range(first, first + count))) < count:
+            raise RefusedError(
+                f"entries {first} to {first + count - 1} are one element of a FlinkKafkaProducer:"
+                " drop all of them or none; savepoint sources --to-new carries those to be committed"
+            )
         if committer is None:
             return None
         return committer.kept(lambda index: first + index not in numbers).to_bytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -91,18 +91,29 @@ def classes(
     help="What to turn state of Flink's own Scala API into: state of flink-scala-api (flinkx), or"
     " Java state with case classes as POJOs or rows.",
 )
+@click.option(
+    "--sources",
+    type=click.Choice(["new", "keep"]),
+    default="new",
+    show_default=True,
+    help="Whether state of FlinkKafkaConsumer and FlinkKafkaProducer becomes that of KafkaSource and"
+    " KafkaSink, or stays, and must be left out by --skip-state.",
+)
+@options.without_topics
+@options.allow_empty
 @writes
 def migrate(
     writer: SavepointWriter,
     target: FlinkRelease,
     skip_state: tuple[str, ...],
     rename_classes: dict[str, str],
-    scala: ScalaTarget | None,
+    **chosen: Any,
 ) -> SavepointWriter:
     """Copy the Flink 1.x savepoint at PATH to OUT, so that Flink 2.x restores it.
 
     Spark rewrites Kryo objects for Kryo 5, and the List, Map and Set fields of POJOs for Flink
-    2.x's own serializers. Everything else is copied. The command refuses states that it can't
+    2.x's own serializers. Offsets of FlinkKafkaConsumer become those of KafkaSource, and unfinished
+    commits of FlinkKafkaProducer those of KafkaSink. Everything else is copied. The command refuses states that it can't
     migrate, and lists them all, unless --skip-state leaves them out.
 
     \b
@@ -114,7 +125,7 @@ def migrate(
             raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
         writer = writer.remove_state(operator, state)
     try:
-        return writer.migrate(target, rename_classes=rename_classes, scala=scala)
+        return writer.migrate(target, rename_classes=rename_classes, **chosen)
     except MigrationError as error:
         lines = "".join(f"\n  {printable(problem)}" for problem in error.problems)
         hint = "savepoint classes prints the classes to describe; --skip-state leaves a state out."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from state_processor.savepoint.privacy_changes import PrivacyChanges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from savepoint_database.types.class_library import ClassToDescribe
     from savepoint_extensions.upgrade.migrated_writer import FlinkRelease
@@ -55,6 +55,9 @@ class MigrationChanges(PrivacyChanges):
         *,
         rename_classes: Mapping[str, str] | None = None,
         scala: ScalaTarget | None = None,
+        sources: Literal["new", "keep"] = "new",
+        without_topics: Iterable[str] = (),
+        allow_empty: bool = False,
     ) -> SavepointWriter:
         """Makes a savepoint of Flink 1.x one that Flink 2.x restores with the same classes.
 
@@ -80,6 +83,10 @@ class MigrationChanges(PrivacyChanges):
                 ``flinkx`` (flink-scala-api), or Java with case classes as POJOs (``pojo``) or rows
                 (``row``). Names of fields for POJOs come from ``kryo_classes``. Without it, such
                 state is refused.
+            sources: ``new`` first makes state of old connectors that of new ones, as ``renew_connectors``
+                does; ``keep`` leaves it, so that it is refused unless it is removed.
+            without_topics: As for ``renew_connectors``.
+            allow_empty: As for ``renew_connectors``.
 
         Raises:
             ValueError: There is no such release, or Flink 2.x wrote the savepoint.
@@ -94,4 +101,41 @@ class MigrationChanges(PrivacyChanges):
         """
         from savepoint_extensions.upgrade.migrated_writer import migrated  # noqa: PLC0415  # loads no extension before it is used
 
-        return migrated(self.writer(), target, rename_classes or {}, scala)
+        writer = self.writer()
+        if sources == "new" and writer.source is not None:
+            writer = writer.renew_connectors(without_topics=without_topics, allow_empty=allow_empty)
+        return migrated(writer, target, rename_classes or {}, scala)
+
+    def renew_connectors(
+        self,
+        operator: str | None = None,
+        *,
+        without_topics: Iterable[str] = (),
+        allow_empty: bool = False,
+    ) -> SavepointWriter:
+        """Writes state of sources and sinks that Flink 2 lacks for those that replace them.
+
+        A ``KafkaSource`` with the uid of a ``FlinkKafkaConsumer`` continues at its positions. The committer
+        of a ``KafkaSink`` with the uid of a ``FlinkKafkaProducer`` commits what that had flushed.
+        A ``ConnectorWarning`` names what you must do yourself: abort transactions, or take another
+        savepoint, if the job was stopped when it took this one.
+
+        Args:
+            operator: The only operator to change, by uid or hash.
+            without_topics: Topics that the new job no longer reads.
+            allow_empty: Whether a source may have no position: it reads all from the beginning.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            StateNotFoundError: The operator has no state of an old connector.
+            MigrationError: A source has no position, or the uid of a sink is not known.
+
+        Example:
+            >>> savepoint.renew_connectors("orders").write("s3://jobs/with-kafka-source")
+        """
+        from savepoint_extensions.connectors.renewal.renewals import with_new_connectors  # noqa: PLC0415  # as above
+        from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions  # noqa: PLC0415  # as above
+
+        writer = self.writer()
+        options = RenewalOptions(frozenset(without_topics), allow_empty)
+        return writer if writer.source is None else with_new_connectors(writer, options, operator)

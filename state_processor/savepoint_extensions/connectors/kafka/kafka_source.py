@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_formats.bytes.codecs import (
+    BYTES,
     LONG,
     Codec,
     FormRecord,
@@ -43,7 +44,7 @@ from savepoint_formats.bytes.codecs import (
     list_of,
 )
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.errors import FormatError, UnsupportedVersionError
+from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +81,8 @@ class CoordinatorState:
 
 SPLIT_VERSION = 0
 NO_STOPPING_OFFSET = -(1 << 63)
+UNKNOWN_OFFSET = -(1 << 63)
+"""``KafkaPartitionSplit.MIGRATED``: the enumerator of an older release didn't store the offset."""
 LATEST, EARLIEST, COMMITTED = -1, -2, -3
 STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
 """Special offset of a split -> its name."""
@@ -173,17 +176,31 @@ _STATUS = enum_of(AssignmentStatus, "an assignment status")
 
 @dataclass(frozen=True, slots=True)
 class KafkaPartition(FormRecord):
-    """A partition that the coordinator knows."""
+    """A partition that the coordinator knows.
+
+    Attributes:
+        topic: The topic.
+        partition: The partition.
+        status: Whether a reader has it.
+        offset: Offset at which its reader began or will begin, ``UNKNOWN_OFFSET`` if it is not stored.
+            No position: the reader has that.
+    """
 
     topic: str
     partition: int
     status: AssignmentStatus
+    offset: int = UNKNOWN_OFFSET
 
     @classmethod
     def fields(cls, form: bool) -> dict[str, Codec]:
         """``form`` is whether the status is stored."""
         assigned = constant(AssignmentStatus.ASSIGNED)
-        return {"topic": _TOPIC, "partition": _PARTITION, "status": _STATUS if form else assigned}
+        return {
+            "topic": _TOPIC,
+            "partition": _PARTITION,
+            "status": _STATUS if form else assigned,
+            "offset": constant(UNKNOWN_OFFSET),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +248,43 @@ class KafkaEnumerator:
         inner.expect_end()
         return cls(versioned.version, partitions, is_discovered)
 
+    def to_versioned(self) -> Versioned:
+        """The state in its version.
+
+        Raises ``RefusedError`` for what the version has no room for.
+        """
+        view = DataOutputView()
+        match self.version:
+            case 1 | 2:
+                self._expect_room()
+                list_of(KafkaPartition.codec(self.version > 1), 6).write(view, self.partitions)
+            case 3:
+                view.write_int(len(self.partitions))
+                view.write_int(SPLIT_VERSION)
+                for known in self.partitions:
+                    split = KafkaSplit(known.topic, known.partition, known.offset)
+                    BYTES.write(view, split.to_versioned().data)
+                    _STATUS.write(view, known.status)
+            case _:
+                raise RefusedError(f"enumerators of version {self.version} are not written")
+        if self.version > 1:
+            view.write_bool(self.is_discovered)
+        return Versioned(self.version, view.to_bytes())
+
+    def _expect_room(self) -> None:
+        waiting = [known for known in self.partitions if known.status.value]
+        names = ", ".join(f"{known.topic}-{known.partition}" for known in waiting)
+        if self.version == 1 and (waiting or not self.is_discovered):
+            raise RefusedError(
+                "version 1 of an enumerator has only assigned partitions, and calls them all that there"
+                f" were: {names or 'the first look for partitions'} can't be stored"
+            )
+        if any(known.offset != UNKNOWN_OFFSET for known in waiting):
+            raise RefusedError(
+                f"partitions {names} have offsets but no reader yet, and version 2 of an enumerator has no"
+                " offsets: take another savepoint when readers have them"
+            )
+
 
 def _partitions(view: DataInputView, *, has_status: bool) -> tuple[KafkaPartition, ...]:
     partitions: tuple[KafkaPartition, ...] = list_of(KafkaPartition.codec(has_status), 6).read(view)
@@ -252,7 +306,7 @@ def _with_offsets(view: DataInputView) -> Iterator[KafkaPartition]:
     for _ in range(count):
         versioned = Versioned(version, view.read_bytes(view.read_count()))
         split = KafkaSplit.of_versioned(versioned, view.path)
-        yield KafkaPartition(split.topic, split.partition, _STATUS.read(view))
+        yield KafkaPartition(split.topic, split.partition, _STATUS.read(view), split.offset)
 
 
 def _offset(offset: object, topic: str) -> int:

@@ -94,7 +94,11 @@ class KafkaCommittable(Record):
 
 def committable(versioned: Versioned, path: str) -> Facts:
     """Transactional id, producer id and epoch."""
-    transaction = KafkaCommittable.of(versioned, path)
+    return facts_of(KafkaCommittable.of(versioned, path))
+
+
+def facts_of(transaction: KafkaCommittable) -> Facts:
+    """The ids of a transaction."""
     return {
         "transactional_id": transaction.transactional_id,
         "producer_id": transaction.producer_id,

@@ -34,6 +34,8 @@ _FLINK = "org.apache.flink."
 _SCALA = f"{_FLINK}api.scala.typeutils."
 _TWO_PHASE = f"{_FLINK}streaming.api.functions.sink.TwoPhaseCommitSinkFunction$"
 _KAFKA_PRODUCER = f"{_FLINK}streaming.connectors.kafka.FlinkKafkaProducer"
+# In the state of FlinkKafkaConsumer, which has a rule of its own.
+_TOPIC_PARTITION = f"{_FLINK}streaming.connectors.kafka.internals.KafkaTopicPartition"
 _JAVA = f"{_FLINK}runtime.state.JavaSerializer$JavaSerializerSnapshot"
 _REPLACED = (
     f"{_FLINK}api.java.typeutils.runtime.EitherSerializerSnapshot",
@@ -57,7 +59,8 @@ def _collection_fields(use: SerializerUse) -> Iterator[str]:
 
 
 def _kryo(use: SerializerUse) -> Iterator[str]:
-    if use.snapshot_class == KRYO and not _is_collection_field(use):
+    is_own = use.type_class == _TOPIC_PARTITION
+    if use.snapshot_class == KRYO and not is_own and not _is_collection_field(use):
         yield f"{use.path}: {use.type_class}"
 
 
@@ -69,6 +72,12 @@ def _of_class(*beginnings: str) -> Callable[[SerializerUse], Iterator[str]]:
             yield f"{use.path}: {use.snapshot_class}"
 
     return finds
+
+
+def _two_phase(use: SerializerUse) -> Iterator[str]:
+    """Finds sinks of the old API, except Kafka's, which has a rule of its own."""
+    if use.snapshot_class.startswith(_TWO_PHASE) and _KAFKA_PRODUCER not in repr(use.snapshot):
+        yield f"{use.path}: {use.snapshot_class}"
 
 
 def _config_snapshots(use: SerializerUse) -> Iterator[str]:
@@ -136,22 +145,23 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "two-phase-commit",
         Verdict.NOT_RESTORABLE,
-        _of_class(_TWO_PHASE),
+        _two_phase,
         "Flink 2's API has no sinks of this kind, and the class of the serializer snapshot"
         " is in another package",
-        "stop the job with a savepoint to let the sink commit; use a sink of the new API, and"
-        " leave this state out (savepoint remove-operator)",
+        "cancel the job with a retained checkpoint, whose transactions the sink has committed by then;"
+        " savepoint sinks lists them. Use a sink of the new API, and leave this state out (savepoint"
+        " remove-operator)",
         f"{NOTES_2_0} (SinkFunction, Sink V1)",
         crosses=made_by_1_to_2,
     ),
     Rule(
         "kafka-producer",
-        Verdict.NOT_RESTORABLE,
+        Verdict.AFTER_MIGRATION,
         _of_class(_KAFKA_PRODUCER),
         "Kafka's connector for Flink 2 has no FlinkKafkaProducer",
-        "stop the job with a savepoint to let the sink commit; use KafkaSink, and leave this"
-        " state out (savepoint remove-operator)",
-        f"{NOTES_2_0} (SinkFunction, Sink V1)",
+        "savepoint migrate lets a KafkaSink with the same uid and another transactionalIdPrefix commit its"
+        " transactions; savepoint kafka lists them, and those that you must abort",
+        f"{NOTES_2_0} (SinkFunction, Sink V1); tried from 1.20.5 with 3.4.0-1.20 to 2.2.1 with 5.0.0-2.2",
         crosses=made_by_1_to_2,
     ),
     Rule(

@@ -36,6 +36,7 @@ _OF_CONNECTORS = (
     *("SourceReaderState", "writer_raw_states", "streaming_committer_raw_states"),
     *("committer_raw_states", "bucket-states", "max-part-counter"),
 )
+_STALE_WHEN_STOPPED = {"topic-partition-offset-states", "Kinesis-Stream-Shard-State"}
 _OF_SQL = "org.apache.flink.table.runtime."
 _OF_KAFKA_CONSUMER = "topic-partition-offset-states"
 _COLLECTIONS_OF_KRYO = "CollectionSerializer, MapSerializer, FieldSerializer of Kryo"
@@ -53,6 +54,17 @@ def _max_parallelism(snapshot: SnapshotFacts) -> Iterator[str]:
     }
     if parallelisms:
         yield f"max parallelism {', '.join(map(str, sorted(parallelisms)))}"
+
+
+def _stale_sources(snapshot: SnapshotFacts) -> Iterator[str]:
+    properties = snapshot.metadata.properties
+    if properties is None or not properties.kind.lower().startswith(("suspend", "terminate")):
+        return
+    for operator in snapshot.metadata.operators:
+        handles = (subtask.managed_operator_state for subtask in operator.subtasks)
+        names = {state.name for handle in handles if handle is not None for state in handle.states}
+        for name in sorted(names & _STALE_WHEN_STOPPED):
+            yield f"operator {operator.operator_id}: {name}"
 
 
 def _of_sql(state: StateFacts) -> Iterator[str]:
@@ -108,6 +120,16 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         " and write a new savepoint, which older releases read",
         "MetadataSerializers",
         crosses=is_too_new,
+    ),
+    Rule(
+        "stopped-source",
+        Verdict.SILENT_CORRUPTION,
+        _stale_sources,
+        "the job was stopped when it took this savepoint. A FlinkKafkaConsumer, and a FlinkKinesisConsumer"
+        " before FLINK-35115, then store the positions of the checkpoint before, or none, but all other"
+        " state is newer: records in between are read twice",
+        "take a savepoint while the job runs and cancel it then, or cancel it with a retained checkpoint",
+        "FLINK-35115; FlinkKafkaConsumerBase.snapshotState; tried in 1.20.5",
     ),
     Rule(
         "downgrade",
@@ -172,12 +194,11 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     ),
     Rule(
         "kafka-consumer",
-        Verdict.NOT_RESTORABLE,
+        Verdict.AFTER_MIGRATION,
         whole_if(lambda state: state.kind == "union list" and state.name == _OF_KAFKA_CONSUMER),
         "it is the state of FlinkKafkaConsumer, which Flink 2 does not run",
-        "read the offsets here, let a KafkaSource begin with them, and leave this state out"
-        " (savepoint remove-operator)",
-        f"{NOTES_2_0} (SourceFunction)",
+        "savepoint migrate writes it for a KafkaSource with the same uid, which continues at these offsets",
+        f"{NOTES_2_0} (SourceFunction); tried from 1.20.5 with 3.4.0-1.20 to 2.2.1 with 5.0.0-2.2",
         crosses=made_by_1_to_2,
     ),
     Rule(

@@ -209,7 +209,7 @@ def test_an_older_release_may_not_read_what_a_newer_one_wrote() -> None:
 def test_every_rule_has_a_test_a_reason_an_advice_and_a_source() -> None:
     found = set(OF_SAMPLES) | set(OF_CORPUS)
     made = {"in-flight", "no-uid", "raw-state", "kafka-consumer", "state-twice", "downgrade"}
-    made |= {"kryo-unreadable", "kryo-unreadable-perhaps", "kryo-unsearched"}
+    made |= {"stopped-source", "kryo-unreadable", "kryo-unreadable-perhaps", "kryo-unsearched"}
     made |= {"pojo-unseen", "state-v2", "state-v2-on-forst", "state-v2-canonical"}
     rules = (
         *((one.name, one.reason, one.advice, one.source) for one in SNAPSHOT_RULES),

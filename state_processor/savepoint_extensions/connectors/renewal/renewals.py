@@ -1,0 +1,161 @@
+"""The connectors of Flink 1 whose state is written for newer ones: a row each.
+
+| old                  | new         | what is written                                                  |
+|----------------------|-------------|------------------------------------------------------------------|
+| `FlinkKafkaConsumer` | KafkaSource | splits of readers, state of the coordinator                      |
+| `FlinkKafkaProducer` | KafkaSink   | transactions to be committed, for the operator of the committer  |
+
+A row of ``RENEWALS`` adds a connector.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from savepoint_extensions.connectors.kafka.kafka_source import LEGACY_STATE
+from savepoint_extensions.connectors.renewal import kafka_producer
+from savepoint_extensions.connectors.renewal.kafka_consumer import is_of_consumer, renewed_consumer
+from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
+from savepoint_formats.errors import (
+    ConnectorWarning,
+    FormatError,
+    MigrationError,
+    RefusedError,
+    StateNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions, Renewed
+    from savepoint_formats.metadata import OperatorState
+    from state_processor import PlannedOperator, SavepointWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A connector that Flink 2 lacks, and the one that continues from its state.
+
+    Attributes:
+        old: Its class.
+        new: The class that replaces it.
+        state: The state that it continues from.
+        applies: Whether an operator is its.
+        renew: What the operator becomes; takes the id of the checkpoint. Raises ``RefusedError``.
+    """
+
+    old: str
+    new: str
+    state: str
+    applies: Callable[[Operator], bool]
+    renew: Callable[[Operator, int, RenewalOptions], Renewed]
+
+
+RENEWALS = (
+    Renewal(
+        "FlinkKafkaConsumer",
+        "KafkaSource",
+        LEGACY_STATE,
+        is_of_consumer,
+        lambda operator, _, options: renewed_consumer(operator, options),
+    ),
+    Renewal(
+        "FlinkKafkaProducer",
+        "KafkaSink",
+        kafka_producer.STATE,
+        kafka_producer.is_of_producer,
+        kafka_producer.renewed_producer,
+    ),
+)
+
+
+def with_new_connectors(
+    writer: SavepointWriter, options: RenewalOptions, only: str | None = None
+) -> SavepointWriter:
+    """The writer with the state of old connectors written for new ones; warns of what that can't do.
+
+    Args:
+        writer: The writer.
+        options: What the user chose.
+        only: The operator to renew, by uid or hash; by default all of old connectors.
+
+    Raises:
+        OperatorNotFoundError: There is no such operator.
+        StateNotFoundError: The operator is of no old connector.
+        MigrationError: Some state can't be carried; the message names all such operators.
+        SavepointError: A file is gone or damaged.
+    """
+    assert writer.source is not None  # it is based on a savepoint
+    chosen = writer.operators if only is None else (writer.operator(only),)
+    if only is not None and _row_of(chosen[0]) is None:
+        names = " or ".join(row.old for row in RENEWALS)
+        raise StateNotFoundError(f"operator {only} has no state of {names}")
+    problems, remarks = list[str](), list(warnings_of(writer.source))
+    checkpoint = writer.source.metadata.checkpoint_id
+    for planned in chosen:
+        row = _row_of(planned)
+        if row is None:
+            continue
+        try:
+            others, said = _renewed(planned, row, checkpoint, options)
+        except (RefusedError, FormatError) as error:
+            problems.append(str(error))
+            continue
+        _expect_free(writer, others[1:])
+        writer = writer.replaced(planned, *others)
+        remarks += said
+    if problems:
+        raise MigrationError(*problems)
+    for remark in remarks:
+        warnings.warn(remark, ConnectorWarning, stacklevel=2)
+    return writer
+
+
+def _row_of(planned: PlannedOperator) -> Renewal | None:
+    """The row of an operator whose state is not left out."""
+    if planned.source is None or planned.is_made_anew:
+        return None
+    removed = _removed(planned)
+    for row in RENEWALS:
+        if row.state not in removed and row.applies(planned.source):
+            return row
+    return None
+
+
+def _removed(planned: PlannedOperator) -> frozenset[str]:
+    change = None if planned.transformation is None else planned.change
+    return frozenset() if change is None else change.removed
+
+
+def _renewed(
+    planned: PlannedOperator, row: Renewal, checkpoint: int, options: RenewalOptions
+) -> tuple[Sequence[PlannedOperator], tuple[str, ...]]:
+    source, removed = planned.source, _removed(planned)
+    assert source is not None  # it has a row
+    change = None if planned.transformation is None else planned.change
+    if change is not None and replace(change, removed=frozenset()) != type(change)(source):
+        raise RefusedError(
+            f"operator {planned.name} was changed before, which {row.new} would not see: write that"
+            " first, and change what it has written"
+        )
+    renewed = row.renew(source, checkpoint, options)
+    own = replace(source, record=renewed.record)
+    plan = replace(planned, source=own, transformation=None)
+    if remaining := {state.name for state in own.catalog.states} & removed:
+        plan = plan.changed(lambda operator: replace(operator, removed=frozenset(remaining)))
+    added = (planned.copy_of(_added(source, record)) for record in renewed.added)
+    return [plan, *added], renewed.remarks
+
+
+def _added(source: Operator, record: OperatorState) -> Operator:
+    return replace(source, record=record, uid=record.uid or None)
+
+
+def _expect_free(writer: SavepointWriter, added: Sequence[PlannedOperator]) -> None:
+    known = {planned.operator_id for planned in writer.operators}
+    for planned in added:
+        if planned.operator_id in known:
+            raise MigrationError(f"the savepoint has an operator {planned.name} already")

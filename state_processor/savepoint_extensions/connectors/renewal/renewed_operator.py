@@ -1,0 +1,129 @@
+"""An operator that loses some operator states, and gets lists of byte arrays instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.metadata import (
+    DistributionMode,
+    InlineStream,
+    OperatorState,
+    OperatorStateHandle,
+    OperatorStateOffsets,
+    SubtaskState,
+)
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
+from savepoint_formats.state_files.operator_state import byte_array, element_arrays
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from savepoint_database.snapshot.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a connector's operator becomes.
+
+    Attributes:
+        record: The operator without its old state.
+        added: Operators that the savepoint didn't have.
+        remarks: What the user must know.
+    """
+
+    record: OperatorState
+    added: tuple[OperatorState, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenewalOptions:
+    """What the user chose.
+
+    Attributes:
+        without_topics: Topics whose partitions the new source doesn't get.
+        allows_empty: Whether a source without a position is renewed.
+        is_suspended: Whether the job was stopped when it took the savepoint.
+    """
+
+    without_topics: frozenset[str] = field(default_factory=frozenset)
+    allows_empty: bool = False
+    is_suspended: bool = False
+
+
+def with_byte_lists(
+    operator: Operator, removed: Collection[str], added: Mapping[int, Mapping[str, Iterable[bytes]]]
+) -> OperatorState:
+    """The record of an operator without some states, with lists of byte arrays by subtask and name.
+
+    Raises ``SavepointError`` if a file is gone or damaged.
+    """
+    subtasks = [
+        replace(
+            subtask,
+            managed_operator_state=_changed(
+                operator, subtask.managed_operator_state, removed, added.get(subtask.index, {})
+            ),
+        )
+        for subtask in operator.record.subtasks
+    ]
+    known = {subtask.index for subtask in subtasks}
+    for index in sorted(added.keys() - known):
+        handle = _changed(operator, None, removed, added[index])
+        subtasks.append(SubtaskState(index, managed_operator_state=handle))
+    return replace(operator.record, subtasks=tuple(subtasks))
+
+
+def _changed(
+    operator: Operator,
+    handle: OperatorStateHandle | None,
+    removed: Collection[str],
+    added: Mapping[str, Iterable[bytes]],
+) -> OperatorStateHandle | None:
+    if handle is None and not added:
+        return None
+    if (
+        handle is not None
+        and not added
+        and not {state.name for state in handle.states} & {*removed}
+    ):
+        return handle
+    header, entries = OperatorBackendHeader.of((), ()), list[OperatorStateOffsets]()
+    if handle is not None:
+        header = replace(
+            OperatorBackendHeader.of_handle(operator.directory, handle), is_compressed=False
+        )
+        entries = [entry for entry in handle.states if entry.name not in removed]
+    kept = tuple(state for state in header.list_states if state.name not in removed)
+    if not (kept or header.broadcast_states or added):
+        return None
+    lists = (*kept, *map(_byte_list, added))
+    view = DataOutputView()
+    replace(header, list_states=lists).write(view)
+    written = []
+    for entry in sorted(entries, key=lambda entry: entry.offsets):
+        assert handle is not None  # its entries are those of a handle
+        arrays = element_arrays(operator.directory, handle, entry.name)
+        offsets = _written(view, chain.from_iterable(array.to_pylist() for array in arrays))
+        written.append(replace(entry, offsets=offsets))
+    for name, elements in added.items():
+        offsets = _written(view, map(byte_array, elements))
+        written.append(OperatorStateOffsets(name, DistributionMode.SPLIT_DISTRIBUTE, offsets))
+    return OperatorStateHandle(tuple(written), InlineStream("renewed", view.to_bytes()))
+
+
+def _byte_list(name: str) -> StateMetaInfo:
+    element = constructed.basic("array.BytePrimitiveArray")
+    return StateMetaInfo.of_operator(name, DistributionMode.SPLIT_DISTRIBUTE, element)
+
+
+def _written(view: DataOutputView, elements: Iterable[bytes]) -> tuple[int, ...]:
+    offsets = []
+    for element in elements:
+        offsets.append(view.position)
+        view.write_bytes(element)
+    return tuple(offsets)

@@ -1,0 +1,196 @@
+"""A job of Flink 1 with old sources and sinks of Kafka continues in Flink 2, with a real broker.
+
+Each scenario has a savepoint of a job whose records nobody committed yet; then the broker gets more
+records, in partitions that were read, were empty, and didn't exist. Each record is counted once, and
+readers of committed data see each count once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from support.kafka_broker import Answering, Broker, broker, expect_jars, kafka_jobs
+
+from savepoint_formats.errors import ConnectorWarning
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LEGACY, CURRENT = "3.4.0-1.20", "5.0.0-2.2"
+UIDS = ("orders", "counts", "results", "files")
+OLD, FLUSHED, END = 150, 170, 235
+"""Numbers that a checkpoint committed, that the savepoint has, and that there are in the end."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """How a job of Flink 1 leaves its state.
+
+    Attributes:
+        name: Part of the names of its topics and folders.
+        snapshot: The format of a savepoint, or ``checkpoint`` for a retained one.
+        parallelism: That of the job of Flink 2.
+    """
+
+    name: str
+    snapshot: str
+    parallelism: int
+
+
+# The process of the last one is killed; the jobs before are cancelled.
+SCENARIOS = (
+    Scenario("retained", "checkpoint", 2),
+    Scenario("native", "NATIVE", 3),
+    Scenario("killed", "CANONICAL", 3),
+)
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A broker, the savepoints of jobs of Flink 1, and jobs of Flink 2."""
+
+    broker: Broker
+    folder: Path
+    savepoints: dict[str, str]
+    stopped: str
+    jobs: Answering
+
+    def words(self, name: str, parallelism: int, start: str) -> tuple[object, ...]:
+        """What starts a job."""
+        return _words(self.broker, self.folder, name, parallelism, start)
+
+
+def _words(
+    broker: Broker, folder: Path, name: str, parallelism: int, start: str
+) -> tuple[object, ...]:
+    checkpoints, files = folder / "checkpoints" / name, folder / "files" / name
+    topics = f"orders-{name}", f"results-{name}"
+    places = checkpoints.as_uri(), broker.address, *topics, files.as_uri()
+    return ("start", start, parallelism, *places)
+
+
+def _left(old: Answering, broker: Broker, folder: Path, scenario: Scenario) -> str:
+    """The savepoint of a job of Flink 1 with transactions that nobody committed."""
+    name, ask = scenario.name, broker.process.lines
+    ask("topic", f"orders-{name}", 3)
+    ask("topic", f"results-{name}", 1)
+    ask("send", f"orders-{name}", 0, 0, 100)
+    ask("send", f"orders-{name}", 1, 100, OLD)
+    old.line(*_words(broker, folder, name, 2, "-"))
+    old.line("await", OLD)
+    old.line("checkpoint")
+    ask("send", f"orders-{name}", 0, OLD, FLUSHED)
+    old.line("await", FLUSHED)
+    if scenario.snapshot == "checkpoint":
+        taken = old.line("checkpoint")
+    else:
+        taken = old.line("savepoint", (folder / "savepoints").as_uri(), scenario.snapshot)
+    ask("send", f"orders-{name}", 0, FLUSHED, 200)
+    old.line("await", 200)
+    if scenario is not SCENARIOS[-1]:
+        old.line("cancel")
+    return taken.removeprefix("file:")
+
+
+@pytest.fixture(scope="module")
+def migration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Migration]:
+    expect_jars(LEGACY, CURRENT)
+    folder = tmp_path_factory.mktemp("kafka")
+    with ExitStack() as running:
+        own = running.enter_context(broker(folder))
+        with kafka_jobs(LEGACY, folder) as old:
+            stopped = _stopped(old, own, folder)
+            savepoints = {
+                scenario.name: _left(old, own, folder, scenario) for scenario in SCENARIOS
+            }
+        jobs = running.enter_context(kafka_jobs(CURRENT, folder))
+        yield Migration(own, folder, savepoints, stopped, jobs)
+
+
+def _stopped(old: Answering, broker: Broker, folder: Path) -> str:
+    """The savepoint of a job that was stopped by it, after a checkpoint at record 50."""
+    ask = broker.process.lines
+    ask("topic", "orders-stopped", 1)
+    ask("topic", "results-stopped", 1)
+    ask("send", "orders-stopped", 0, 0, 50)
+    old.line(*_words(broker, folder, "stopped", 1, "-"))
+    old.line("await", 50)
+    old.line("checkpoint")
+    ask("send", "orders-stopped", 0, 50, 80)
+    old.line("await", 80)
+    return old.line("stop", (folder / "savepoints").as_uri()).removeprefix("file:")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_each_record_is_counted_once(migration: Migration, scenario: Scenario) -> None:
+    name, ask, jobs = scenario.name, migration.broker.process.lines, migration.jobs
+    ask("send", f"orders-{name}", 2, 200, 210)
+    ask("partitions", f"orders-{name}", 4)
+    ask("send", f"orders-{name}", 3, 210, 230)
+    assert len(ask("read", f"results-{name}")) == _committed(scenario)
+    moved = migration.folder / "moved" / name
+    with pytest.warns(ConnectorWarning) as given:
+        Savepoint.open(migration.savepoints[name], uids=UIDS).migrate().write(str(moved))
+    texts = [str(warning.message) for warning in given]
+    aborts = [text.partition("--transactionalId ")[2].strip("'") for text in texts[:-1]]
+    assert "the new sink commits 2 transactions" in texts[-1]
+    jobs.line(*migration.words(name, scenario.parallelism, moved.as_uri()))
+    jobs.line("await", 230 - FLUSHED)
+    ask("send", f"orders-{name}", 1, 230, END)
+    jobs.line("await", END - FLUSHED)
+    jobs.line("stop", (migration.folder / "last").as_uri())
+    assert int(jobs.line("counted")) == END - FLUSHED
+    if scenario is SCENARIOS[-1]:
+        # Nothing aborted them when the process died: they hide what was committed behind them.
+        assert set(aborts) == set(ask("transactions"))
+        assert len(ask("read", f"results-{name}")) == FLUSHED
+    for transaction in aborts:
+        ask("abort", transaction)
+    _expect_each_once(ask("read", f"results-{name}"))
+    files = (migration.folder / "files" / name).rglob("part-*")
+    _expect_each_once([line for file in files for line in file.read_text().splitlines()])
+
+
+def _committed(scenario: Scenario) -> int:
+    """A job commits after a checkpoint, but not after a savepoint."""
+    return FLUSHED if scenario.snapshot == "checkpoint" else OLD
+
+
+def _expect_each_once(lines: list[str]) -> None:
+    numbers, counts = Counter[int](), defaultdict[str, list[int]](list)
+    for key, count, number in map(str.split, lines):
+        numbers[int(number)] += 1
+        counts[key].append(int(count))
+    assert numbers == Counter(range(END))
+    assert all(sorted(known) == list(range(1, len(known) + 1)) for known in counts.values())
+
+
+def test_a_stopped_job_is_not_trusted(migration: Migration) -> None:
+    savepoint = Savepoint.open(migration.stopped, uids=UIDS)
+    with pytest.warns(ConnectorWarning, match="taken by stopping the job"):
+        (offset,) = savepoint.kafka().offsets
+    assert offset.offset == 50  # the job had read 80
+    compatibility = savepoint.compatibility("2.2")
+    assert "stopped-source" in {finding.rule for finding in compatibility.findings}
+    assert not compatibility.is_restorable
+    with pytest.warns(ConnectorWarning) as given:
+        savepoint.migrate()
+    assert any("records in between are read twice" in str(warning.message) for warning in given)
+
+
+def test_the_doctor_sends_to_migrate(migration: Migration) -> None:
+    compatibility = Savepoint.open(migration.savepoints["killed"], uids=UIDS).compatibility("2.2")
+    assert compatibility.verdict == "restorable after migration"
+    advice = {finding.advice for _, finding in compatibility.placed()}
+    assert not any("stop the job with a savepoint" in text for text in advice)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        moved = migration.folder / "moved" / "killed"
+        assert Savepoint.open(str(moved)).compatibility("2.2").verdict in ("unknown", "restorable")
