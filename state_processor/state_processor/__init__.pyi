@@ -80,9 +80,11 @@ from savepoint_database.types.types import (
 from savepoint_extensions.connectors.kafka_state import (
     KafkaState,
 )
-from savepoint_extensions.connectors.sink_state import (
+from savepoint_extensions.connectors.sink_elements import (
     SinkBytes,
     SinkEntry,
+)
+from savepoint_extensions.connectors.sink_state import (
     SinkState,
 )
 from savepoint_extensions.connectors.source_state import SourceEntry, SourceState

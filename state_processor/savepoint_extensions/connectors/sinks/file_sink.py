@@ -31,6 +31,9 @@ Bucket of a writer, version 1 to 3:
 | bool, … | in_progress | ``Versioned`` in-progress file, in version 1 a recoverable      |
 | …       | pending     | below version 3: pending files of each checkpoint               |
 
+A ``StreamingFileSink`` has buckets of version 1 or 2 in its state ``bucket-states``. A ``FileSink`` with the
+same uid reads them.
+
 Flink: ``FileSinkCommittableSerializer``, ``FileWriterBucketStateSerializer``,
 ``SimpleVersionedStringSerializer``, ``OutputStreamBasedPartFileWriter``, ``LocalRecoverableSerializer``, ``HadoopRecoverableSerializer``.
 """
@@ -42,9 +45,11 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.errors import FormatError, UnsupportedVersionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from savepoint_extensions.connectors.connector_rows import Facts
 
 _COMMITTABLE = 511073408
@@ -74,17 +79,30 @@ def committable(versioned: Versioned, path: str) -> Facts:
 
 def bucket(versioned: Versioned, path: str) -> Facts:
     """Bucket with its in-progress file and, before version 3, its pending files."""
+    facts, pending = _bucket(versioned, path)
+    if pending:
+        facts["pending files"] = len(pending)
+    return facts
+
+
+def pending_files(versioned: Versioned, path: str) -> list[tuple[int, Facts]]:
+    """Checkpoint and facts of the files that a bucket before version 3 has still to finish."""
+    facts, pending = _bucket(versioned, path)
+    own = {"bucket": facts["bucket"]}
+    return [(checkpoint, {**own, **file}) for checkpoint, file in pending]
+
+
+def _bucket(versioned: Versioned, path: str) -> tuple[Facts, list[tuple[int, Facts]]]:
     view = _expect(versioned, _BUCKET, 3, path)
     facts: Facts = {"bucket": _bucket_id(Versioned.read(view).data), "path": view.read_utf()}
     view.read_long()
+    is_bare = versioned.version == 1
     if view.read_strict_bool():
         in_progress = Versioned.read(view)
-        is_bare = versioned.version == 1
         facts |= _recoverable(in_progress) if is_bare else _in_progress(in_progress, path)
-    if versioned.version < 3 and (pending := _skip_pending(view)):
-        facts["pending files"] = pending
+    pending = list(_pending_of(view, path, is_bare=is_bare)) if versioned.version < 3 else []
     view.expect_end()
-    return facts
+    return facts, pending
 
 
 def _bucket_id(data: bytes) -> str:
@@ -94,16 +112,18 @@ def _bucket_id(data: bytes) -> str:
     return data.hex()
 
 
-def _skip_pending(view: DataInputView) -> int:
-    """Number of the pending files of all checkpoints: i32 version, i32 n: i64 id, i32 m: bytes."""
-    view.read_int()
-    count = 0
+def _pending_of(view: DataInputView, path: str, *, is_bare: bool) -> Iterator[tuple[int, Facts]]:
+    """The pending files of all checkpoints: i32 version, i32 n: i64 id, i32 m: bytes of each file."""
+    version = view.read_int()
     for _ in range(view.read_count(12)):
-        view.read_long()
+        checkpoint = view.read_long()
         for _ in range(view.read_count(4)):
-            view.read_bytes(view.read_count())
-            count += 1
-    return count
+            file = Versioned(version, view.read_bytes(view.read_count()))
+            try:
+                facts = _recoverable(file) if is_bare else _pending(file, path)
+            except FormatError:
+                facts = {"file": file.data.hex()}  # of a file system with a format of its own
+            yield checkpoint, facts
 
 
 def _pending(versioned: Versioned, path: str) -> Facts:

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 _OF_CONNECTORS = (
     *("SourceReaderState", "writer_raw_states", "streaming_committer_raw_states"),
-    *("committer_raw_states", "bucket-states", "max-part-counter"),
+    "committer_raw_states",
 )
+_OF_FILE_SINK = {"bucket-states": "BytePrimitiveArray", "max-part-counter": "Long"}
 _STALE_WHEN_STOPPED = {"topic-partition-offset-states", "Kinesis-Stream-Shard-State"}
 _OF_SQL = "org.apache.flink.table.runtime."
 _OF_KAFKA_CONSUMER = "topic-partition-offset-states"
@@ -54,6 +55,13 @@ def _max_parallelism(snapshot: SnapshotFacts) -> Iterator[str]:
     }
     if parallelisms:
         yield f"max parallelism {', '.join(map(str, sorted(parallelisms)))}"
+
+
+def _is_of_file_sink(state: StateFacts) -> bool:
+    element = _OF_FILE_SINK.get(state.name)
+    return element is not None and any(
+        element in use.snapshot_class and use.path == "value" for use in state.serializers
+    )
 
 
 def _stale_sources(snapshot: SnapshotFacts) -> Iterator[str]:
@@ -199,6 +207,27 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "it is the state of FlinkKafkaConsumer, which Flink 2 does not run",
         "savepoint migrate writes it for a KafkaSource with the same uid, which continues at these offsets",
         f"{NOTES_2_0} (SourceFunction); tried from 1.20.5 with 3.4.0-1.20 to 2.2.1 with 5.0.0-2.2",
+        crosses=made_by_1_to_2,
+    ),
+    Rule(
+        "streaming-file-sink",
+        Verdict.RESTORABLE,
+        whole_if(_is_of_file_sink),
+        "it is the state of StreamingFileSink, which Flink 2 does not run; a FileSink reads it",
+        "use a FileSink with the same uid, the same directory and the same assigner of buckets;"
+        " savepoint sinks lists its files",
+        "FileWriterBucketStateSerializer reads versions 1 to 3; tried from 1.20.5 to 2.2.1",
+        crosses=made_by_1_to_2,
+    ),
+    Rule(
+        "file-monitoring",
+        Verdict.NOT_RESTORABLE,
+        whole_if(lambda state: state.name == "file-monitoring-state"),
+        "it is the state of ContinuousFileMonitoringFunction, which Flink 2 does not run. It has the time of"
+        " the newest file that was read, and a FileSource needs the paths of all files that were read",
+        "let the old job read all files, move these elsewhere, and let a FileSource with a new uid read the"
+        " directory; leave this state and that of the file reader out (savepoint remove-operator)",
+        "ContinuousFileMonitoringFunction, PendingSplitsCheckpoint",
         crosses=made_by_1_to_2,
     ),
     Rule(

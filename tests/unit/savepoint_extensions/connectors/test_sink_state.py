@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from support.hand_made import BASE, STRING, i32, snapshot
 from support.kafka_states import COLLECTORS, WRITERS, bytes_savepoint
+from support.legacy_kafka import legacy_savepoint
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.sinks.committer_state import (
@@ -201,3 +202,30 @@ def test_sinks_of_before_have_rows_and_can_be_dropped(tmp_path: Path) -> None:
     assert [entry.raw for entry in dropped.sinks().entries] == [second.raw]
     assert others(dropped) == [b"x" * 40]
     assert not dropped.verify().faults
+
+
+def test_a_streaming_file_sink_shows_its_buckets_and_files(tmp_path: Path) -> None:
+    savepoint = Savepoint.open(legacy_savepoint(tmp_path / "legacy"), uids=["files"])
+    entries = [row for row in savepoint.sinks().entries if row.operator == "files"]
+    assert [
+        (row.kind, row.connector, row.subtask, row.checkpoint, row.state) for row in entries
+    ] == [
+        ("writer", "file", 0, None, None),
+        ("commit", "file", 0, 2, "to be committed"),
+        ("writer", "file", 1, None, None),
+        ("commit", "file", 1, 2, "to be committed"),
+    ]
+    assert "bucket=2026-11-29--13" in entries[0].content
+    assert "part-0-1, size=54, target=" in entries[1].content
+    with pytest.raises(RefusedError, match="entries 0 to 1 are one element"):
+        savepoint.change_sinks(drop="number = 1")
+    writer = savepoint.change_sinks(drop="operator = 'files' AND subtask = 0")
+    writer.write(str(tmp_path / "new"))
+    left = Savepoint.open(str(tmp_path / "new"), uids=["files"]).sinks().entries
+    assert {row.subtask for row in left if row.operator == "files"} == {1}
+
+
+def test_commits_of_old_sinks_keep_their_checkpoints(tmp_path: Path) -> None:
+    savepoint = Savepoint.open(legacy_savepoint(tmp_path / "legacy"))
+    with pytest.raises(RefusedError, match="has no pending commit with a checkpoint id"):
+        savepoint.change_sinks(checkpoint=1)

@@ -153,6 +153,18 @@ def test_states_that_no_sample_has(rule: str, state: StateFacts) -> None:
     assert all_findings(STATE_RULES, plain, FROM_1_TO_2) == ()
 
 
+def test_a_file_sink_is_known_by_the_types_of_its_states() -> None:
+    element = SerializerUse("value", constructed.basic("array.BytePrimitiveArray"))
+    buckets = StateFacts("bucket-states", "operator list", (element,))
+    judged = all_findings(STATE_RULES, buckets, FROM_1_TO_2)
+    assert [(one.rule, one.verdict) for one in judged] == [("streaming-file-sink", "restorable")]
+    other = replace(buckets, serializers=(SerializerUse("value", constructed.string()),))
+    assert all_findings(STATE_RULES, other, FROM_1_TO_2) == ()
+    monitoring = StateFacts("file-monitoring-state", "operator list")
+    judged = all_findings(STATE_RULES, monitoring, FROM_1_TO_2)
+    assert [(one.rule, one.verdict) for one in judged] == [("file-monitoring", "not restorable")]
+
+
 def test_collections_that_flink_1_cannot_read_are_named_with_the_way_out(cases: Path) -> None:
     case = str(cases / "06-collections-kryo-cannot-read")
     judged = Savepoint.open(case).compatibility(job=case)
@@ -209,7 +221,14 @@ def test_an_older_release_may_not_read_what_a_newer_one_wrote() -> None:
 def test_every_rule_has_a_test_a_reason_an_advice_and_a_source() -> None:
     found = set(OF_SAMPLES) | set(OF_CORPUS)
     made = {"in-flight", "no-uid", "raw-state", "kafka-consumer", "state-twice", "downgrade"}
-    made |= {"stopped-source", "kryo-unreadable", "kryo-unreadable-perhaps", "kryo-unsearched"}
+    made |= {
+        "stopped-source",
+        "streaming-file-sink",
+        "file-monitoring",
+        "kryo-unreadable",
+        "kryo-unreadable-perhaps",
+        "kryo-unsearched",
+    }
     made |= {"pojo-unseen", "state-v2", "state-v2-on-forst", "state-v2-canonical"}
     rules = (
         *((one.name, one.reason, one.advice, one.source) for one in SNAPSHOT_RULES),
