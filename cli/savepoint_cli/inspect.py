@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
 
 
+_SCREEN, _LARGEST = 24, 10
+"""Of more operators than a screen has lines, only the largest are shown, and those with problems."""
+
+
 @options.inspection()
 def describe(output: Output, opening: Opening) -> None:
     """Show what is in the savepoint at PATH: its format, its operators, their states.
@@ -51,7 +55,7 @@ def describe(output: Output, opening: Opening) -> None:
 
 def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[Any]]:
     """One line per operator with state, for a screen without room for more."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "operator": operator.uid or operator.hash,
             "size": operator.keyed_size + operator.operator_size,
@@ -67,7 +71,13 @@ def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[Any
         for operator in operators
         if operator.states or operator.problems
     ]
-    return f"Operators with state ({len(rows)} of {len(operators)})", rows
+    title = f"Operators with state ({len(rows)} of {len(operators)})"
+    if len(rows) <= _SCREEN:
+        return title, rows
+    rows.sort(key=lambda row: (not row["problems"], -row["size"]))
+    shown = max(_LARGEST, sum(bool(row["problems"]) for row in rows))
+    rest = sum(row["size"] for row in rows[shown:])
+    return f"{title}: {shown} of them; the others have {rest:,} bytes", rows[:shown]
 
 
 @options.inspection("list")
@@ -112,7 +122,12 @@ def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm
         described = [asdict(column) for column in columns]
         output.json({**savepoint.job_schema().as_json(), "columns": described})
         return
-    output.rows(f"Columns of {table or opening.path}", columns)
+    title = f"Columns of {table or opening.path}"
+    if table is not None and output.explains:
+        # A type is useless if it is cut.
+        output.explain(title, [(column.column, column.type) for column in columns])
+        return
+    output.rows(title, columns)
 
 
 @command("types")

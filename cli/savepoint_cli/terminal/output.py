@@ -1,6 +1,6 @@
 """Answers for people on a terminal, and for programs as lines with tabs or JSON.
 
-``csv_output`` has CSV.
+``csv_output`` has CSV, ``markdown_output`` Markdown.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from savepoint_cli.terminal.cells import (
 )
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_cli.terminal.help import common_option
+from savepoint_cli.terminal.shared_names import without_shared
 from savepoint_formats.printable import (
     fields_of,
     is_of_records,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 _OTHER_LINES = 6
 _FEWEST_ROWS = 2
 _LABEL_WIDTH = 8
+_NAMES = ("operator", "uid", "table", "sql")
+"""Fields that name an operator or a table, which are long in large jobs."""
 
 
 class OutputFormat(StrEnum):
@@ -51,6 +54,7 @@ class OutputFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
     CSV = "csv"
+    MARKDOWN = "markdown"
     VERTICAL = "vertical"
 
 
@@ -182,8 +186,10 @@ class Output:
         click.echo()
         _echo_styled(printable(without_secrets(title)), bold=True)
         width = shutil.get_terminal_size().columns
+        lines = list(lines)
+        label_width = max([_LABEL_WIDTH, *(cell_len(label) + 1 for label, _ in lines)])
         for label, text in lines:
-            start = f"  {label:<{_LABEL_WIDTH}}"
+            start = f"  {label:<{label_width}}"
             _echo_all(
                 textwrap.wrap(
                     shortened(printable(text, keep=""), self._short),
@@ -214,7 +220,7 @@ class Output:
         values = fields_of(record)
         cells = {
             name.replace("_", " "): self._field(name, values[name])
-            for name in _plain_fields([record])
+            for name in plain_fields([record])
         }
         said = {label: cell for label, cell in cells.items() if cell}
         width = max(map(len, said), default=0)
@@ -246,18 +252,38 @@ class Output:
         rows = list(map(fields_of, records))
         names = [
             name
-            for name in _plain_fields(records)
+            for name in plain_fields(records)
             if not self.is_for_people or any(self._field(name, row[name]) for row in rows)
         ]
         cells = [[self._field(name, row[name]) for name in names] for row in rows[:limit]]
+        notes = self._leave_out_shared(names, cells, rows)
         if self.explains and names[:1] == ["operator"]:
             _leave_out_repeated(cells)
         numbers = _numbers([row[name] for row in rows] for name in names)
         headings = (name.replace("_", " ") for name in names)
         uncut = frozenset(names.index(name) for name in whole if name in names)
         self._print_table(title, TextTable(tuple(headings), cells, numbers, uncut))
+        for note in notes:
+            _echo_styled(note, dim=True)
         if limit < len(records):
             click.echo(f"… {len(records) - limit:,} more (--all shows them)")
+
+    def _leave_out_shared(
+        self, names: Sequence[str], cells: list[list[str]], rows: Sequence[Mapping[str, Any]]
+    ) -> list[str]:
+        """Shortens operators and tables in ``cells`` if these don't fit; returns notes on it."""
+        widths = [max(map(cell_len, column)) + 2 for column in zip(*cells, strict=True)]
+        notes: list[str] = []
+        if not self.explains or sum(widths) <= shutil.get_terminal_size().columns:
+            return notes
+        for place, column in enumerate(names):
+            if column in _NAMES:
+                every = (self._field(column, row[column]) for row in rows)
+                shown, note = without_shared(column, [row[place] for row in cells], every)
+                notes += [note] * bool(note)
+                for row, name in zip(cells, shown, strict=True):
+                    row[place] = name
+        return notes
 
     def _print_table(self, title: str, table: TextTable) -> None:
         if title and self.is_for_people:
@@ -288,7 +314,7 @@ def output_option(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             callback=_output,
             help="The form of the answer: text (tables for people, lines with tabs in a pipe), json"
-            " (lines), csv, or vertical (a line per cell).",
+            " (lines), csv, markdown, or vertical (a line per cell).",
         ),
         _flag("--vertical", "Show each cell on a line of its own; the same as --output vertical."),
         _flag("--all", "Show the whole page, even if it is longer than the terminal."),
@@ -314,6 +340,10 @@ def _output(context: click.Context, _parameter: click.Parameter, value: str) -> 
         from savepoint_cli.terminal.csv_output import CsvOutput  # noqa: PLC0415  # it extends Output
 
         return CsvOutput()
+    if form is OutputFormat.MARKDOWN:
+        from savepoint_cli.terminal.markdown_output import MarkdownOutput  # noqa: PLC0415  # likewise
+
+        return MarkdownOutput()
     return Output(form, is_whole=context.meta.get("savepoint_cli.all", False))
 
 
@@ -356,7 +386,7 @@ def _plain(record: Any) -> dict[str, Any]:
     return {name: list(map(_plain, it)) if is_of_records(it) else it for name, it in fields_in}
 
 
-def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
+def plain_fields(records: Sequence[Any]) -> Iterable[str]:
     """The names of fields without records."""
     first = records[0]
     declared = {field.name: field.type for field in fields(first)} if is_dataclass(first) else {}
