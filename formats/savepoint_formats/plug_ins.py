@@ -5,6 +5,7 @@
 | savepoint.serializers   | a mapping: snapshot class -> ``SnapshotKind``        | a class is not known     |
 | savepoint.connectors    | rows ``SourceConnector`` and ``SinkConnector``       | no own row reads a state |
 | savepoint.commands      | rows ``PlugInCommand``                               | a command is not known   |
+| savepoint.changes       | rows ``ChangeKind``                                  | changes are in a file    |
 
 Only what is installed beside this package is a plug-in: nothing in a savepoint names code, and a package
 that lies in the current directory is none. An entry that fails is left out with one warning, and takes
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 SERIALIZERS = "savepoint.serializers"
 CONNECTORS = "savepoint.connectors"
 COMMANDS = "savepoint.commands"
-GROUPS = (SERIALIZERS, CONNECTORS, COMMANDS)
+CHANGES = "savepoint.changes"
+GROUPS = (SERIALIZERS, CONNECTORS, COMMANDS, CHANGES)
 
 SWITCH = "SAVEPOINT_PLUGINS"
 OFF = "off"

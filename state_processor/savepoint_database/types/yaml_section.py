@@ -37,7 +37,7 @@ class YamlSection:
         node = _composed(text, file)
         if node is None:
             raise DescriptionError(f"{file} is empty, expected at least the uid of an operator")
-        return cls._of(node, file, "")
+        return cls.of_node(node, file, "")
 
     @classmethod
     def list_of_text(cls, text: str, file: str) -> tuple[Self, ...]:
@@ -49,11 +49,12 @@ class YamlSection:
             line = node.start_mark.line + 1
             raise DescriptionError(f"{file} line {line}: it is {_said(node)}, expected a list")
         return tuple(
-            cls._of(element, file, f"[{index}]") for index, element in enumerate(node.value)
+            cls.of_node(element, file, f"[{index}]") for index, element in enumerate(node.value)
         )
 
     @classmethod
-    def _of(cls, node: yaml.Node, file: str, place: str) -> Self:
+    def of_node(cls, node: yaml.Node, file: str, place: str) -> Self:
+        """The mapping at a node. Raises ``DescriptionError`` for another node."""
         section = cls(file, place, node.start_mark.line + 1, {})
         if not isinstance(node, yaml.MappingNode):
             raise section.error(f"it is {_said(node)}, expected a mapping of fields")
@@ -140,7 +141,7 @@ class YamlSection:
     def section(self, name: str) -> Self | None:
         """A mapping in this one; None if there is none."""
         node = self._node(name)
-        return None if node is None else self._of(node, self.file, self._place(name))
+        return None if node is None else self.of_node(node, self.file, self._place(name))
 
     def sections(self, name: str) -> tuple[Self, ...]:
         """A list of mappings; empty if there is none."""
@@ -151,7 +152,7 @@ class YamlSection:
             raise self.error(f"it is {_said(node)}, expected a list", name)
         place = self._place(name)
         return tuple(
-            self._of(element, self.file, f"{place}[{index}]")
+            self.of_node(element, self.file, f"{place}[{index}]")
             for index, element in enumerate(node.value)
         )
 

@@ -27,7 +27,7 @@ from savepoint_extensions.privacy.mask_methods import METHODS, FieldType
 from savepoint_formats.errors import DescriptionError, MaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SECRET_VARIABLE = "SAVEPOINT_MASK_SECRET"
 """The variable with the secret, unless the rules name another place."""
@@ -132,10 +132,16 @@ class MaskRules:
         rules = section.sections("rules")
         if not rules:
             raise section.error("there are no rules, expected a list of them")
+        return cls.of_sections(rules, section)
+
+    @classmethod
+    def of_sections(cls, rules: Sequence[YamlSection], around: YamlSection | None = None) -> Self:
+        """The rules of sections; ``around`` may name the place of the secret. Raises as ``of_text``."""
         named = [_method(rule) for rule in rules]
         needs_secret = any(METHODS[name].needs_secret for name in named)
-        secret = _secret(section, Path(file).parent) if needs_secret else b""
-        parsed = (_rule(rule, name, secret, file) for rule, name in zip(rules, named, strict=True))
+        place = None if around is None else around.section("secret")
+        secret = _secret(place, Path(rules[0].file).parent) if needs_secret else b""
+        parsed = (_rule(rule, name, secret) for rule, name in zip(rules, named, strict=True))
         return cls(tuple(parsed))
 
 
@@ -160,7 +166,7 @@ def _method(section: YamlSection) -> str:
     return name
 
 
-def _rule(section: YamlSection, method: str, secret: bytes, file: str) -> Rule:
+def _rule(section: YamlSection, method: str, secret: bytes) -> Rule:
     globs = tuple((name, section.texts(name)) for name in _GLOBS if name in section.fields)
     for name in section.texts("type") if "type" in section.fields else ():
         if "*" not in name and name not in set(FieldType):
@@ -175,7 +181,7 @@ def _rule(section: YamlSection, method: str, secret: bytes, file: str) -> Rule:
         value=section.text(needed) if needed == "value" else "",
         by=section.parsed("by", _distance),
         unit=section.choice("unit", _UNITS, "ms"),
-        values=_texts(section, Path(file).parent) if method == "fake" else (),
+        values=_texts(section, Path(section.file).parent) if method == "fake" else (),
         sql=section.text(needed) if needed == "sql" else "",
         keep_domain=section.flag("keep_domain"),
         numbers=section.flag("numbers"),
@@ -199,8 +205,7 @@ def _texts(section: YamlSection, folder: Path) -> tuple[str, ...]:
     return texts
 
 
-def _secret(section: YamlSection, folder: Path) -> bytes:
-    place = section.section("secret")
+def _secret(place: YamlSection | None, folder: Path) -> bytes:
     variable, file = SECRET_VARIABLE, None
     if place is not None:
         place.expect_only(("env", "file"))

@@ -94,30 +94,49 @@ class DescribedImport:
         """
         description = self.description
         with _mistakes_told(description.file):
-            transformations = tuple(self._transformations(spark))
-            max_parallelism, parallelism = description.max_parallelism, description.parallelism
             if description.base is not None:
                 begun = Savepoint.load(spark, description.base).writer()
-                if keeps_others:
-                    for transformation in transformations:
-                        begun = begun.with_state(description.uid, transformation)
-                    return begun
-                return begun.with_operator(
-                    description.uid,
-                    *transformations,
-                    parallelism=parallelism,
-                    max_parallelism=max_parallelism,
-                )
+                return self._added_to(begun, keeps_others=keeps_others)
             if keeps_others:
                 raise DescriptionError(
                     "it names no base, the savepoint whose operator keeps its other states"
                 )
             begun = Savepoint.create(
                 spark,
-                max_parallelism=max_parallelism or _DEFAULT_MAX_PARALLELISM,
-                parallelism=parallelism,
+                max_parallelism=description.max_parallelism or _DEFAULT_MAX_PARALLELISM,
+                parallelism=description.parallelism,
             )
+            transformations = self._transformations(spark)
             return begun.with_operator(description.uid, *transformations)
+
+    def added_to(self, writer: SavepointWriter, *, keeps_others: bool = False) -> SavepointWriter:
+        """The writer of a savepoint whose operator also has the described state; as ``writer``.
+
+        Raises:
+            DescriptionError: The description names another savepoint as its base.
+        """
+        base, source = self.description.base, writer.source
+        with _mistakes_told(self.description.file):
+            if base is not None and (source is None or Savepoint.open(base).path != source.path):
+                raise DescriptionError(
+                    f"{self.description.file} names the base {base}, but the savepoint to change is"
+                    f" {'new' if source is None else source.path}: remove base from the description"
+                )
+            return self._added_to(writer, keeps_others=keeps_others)
+
+    def _added_to(self, writer: SavepointWriter, *, keeps_others: bool) -> SavepointWriter:
+        description = self.description
+        transformations = tuple(self._transformations(writer.session()))
+        if keeps_others:
+            for transformation in transformations:
+                writer = writer.with_state(description.uid, transformation)
+            return writer
+        return writer.with_operator(
+            description.uid,
+            *transformations,
+            parallelism=description.parallelism,
+            max_parallelism=description.max_parallelism,
+        )
 
     def _transformations(self, spark: SparkSession) -> Iterator[StateTransformation]:
         description = self.description
