@@ -15,7 +15,7 @@ import click
 import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.modify import destination, errors_of_spark, writes
+from savepoint_cli.modify import change_destination, errors_of_spark, writes
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_formats.new_snapshot.whole_file import whole_file
 
@@ -83,24 +83,43 @@ def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> 
     return writer.rename_state(operator, old, new)
 
 
+def _class_names(words: tuple[str, ...]) -> dict[str, str]:
+    """Old names and new ones, of pairs ``OLD=NEW`` or of two words."""
+    if len(words) == 2 and not any("=" in word for word in words):
+        return {words[0]: words[1]}
+    pairs = [word.partition("=") for word in words]
+    names = {old: new for old, _, new in pairs if old and new}
+    if len(names) < len(pairs):
+        raise click.BadParameter("expected OLD and NEW, or pairs OLD=NEW of different classes")
+    return names
+
+
 @options.inspection()
-@click.argument("old")
-@click.argument("new")
+@click.argument(
+    "renames",
+    nargs=-1,
+    required=True,
+    metavar="OLD=NEW",
+    callback=options.callback(_class_names),
+)
 @_of_operator
 @writes
 def rename_class(
-    writer: SavepointWriter, old: str, new: str, operator: str | None
+    writer: SavepointWriter, renames: dict[str, str], operator: str | None
 ) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT, with the Java class OLD renamed to NEW.
+    """Copy the savepoint at PATH to OUT, with Java classes renamed: each OLD to NEW.
 
-    Inner classes have a $ in their names; rename each by itself. Spark copies values as unchanged
+    A single class may be two words, OLD NEW. Inner classes have a $ in their names; rename each by itself. Spark copies values as unchanged
     bytes, except for the class names that Kryo and POJOs write into them. Bytes that contain the
     name but can't be parsed are refused: describe their classes with --classes.
 
     \b
     savepoint rename-class s3://jobs/savepoint-1a2b shop.Customer shop.Client s3://jobs/renamed
+    savepoint rename-class s3://jobs/old shop.Customer=shop.Client shop.Order=shop.Sale s3://jobs/new
     """
-    return writer.rename_class(old, new, uid=operator)
+    for old, new in renames.items():
+        writer = writer.rename_class(old, new, uid=operator)
+    return writer
 
 
 @options.inspection()
@@ -290,7 +309,7 @@ def update_state(
     help="With --found: write all keyed state anew that may have old versions in files of RocksDB or"
     " a changelog.",
 )
-@destination
+@change_destination
 @options.undescribed_subclasses
 def delete_keys(
     output: Output,

@@ -32,6 +32,9 @@ class OwnCommand(NamedTuple):
     help: str
 
 
+PRINT_CHANGE = "savepoint_extensions.change_files.change_commands:print_change"
+"""The function behind ``--print-change``."""
+
 _MOST_HELP = 70  # characters of a line of help that is cut from a docstring
 
 OWN: dict[str, dict[str, OwnCommand]] = {
@@ -102,6 +105,10 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "gc": OwnCommand("savepoint_cli.audit:gc", "List or remove files that none of them needs"),
     },
     "Write another one": {
+        "apply": OwnCommand(
+            "savepoint_extensions.change_files.change_commands:apply_changes",
+            "Write it with all changes of a file",
+        ),
         "copy": OwnCommand(
             "savepoint_cli.modify:copy", "Copy a savepoint, with every file that it needs"
         ),
@@ -186,6 +193,12 @@ OWN: dict[str, dict[str, OwnCommand]] = {
 """Heading in ``savepoint --help`` -> name -> command."""
 
 
+def of_place(place: str) -> Any:
+    """What ``module:name`` names, imported when it is asked for."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 def _all_own() -> dict[str, OwnCommand]:
     return {name: own for commands in OWN.values() for name, own in commands.items()}
 
@@ -200,8 +213,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._imported:
             own = self._own[name]
-            module, _, attribute = own.place.partition(":")
-            command = getattr(import_module(module), attribute)
+            command = of_place(own.place)
             assert isinstance(command, click.Command)
             command.short_help = own.help
             self._imported[name] = command

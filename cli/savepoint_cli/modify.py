@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import completion, options
+from savepoint_cli.command_table import PRINT_CHANGE, of_place
 from savepoint_cli.engine import started_session
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import format_option
@@ -111,7 +112,26 @@ destination = options.collected(
 )
 """The argument OUT and the options of a command that writes a savepoint."""
 
-optional_destination = options.collected(
+
+def prints_change(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds ``--print-change`` to a command, which then only prints its change for ``apply``."""
+
+    @click.option(
+        "--print-change",
+        is_flag=True,
+        help="Print this change as an entry of a file for savepoint apply, and write nothing.",
+    )
+    @wraps(command)
+    def run(*, print_change: bool, **values: Any) -> None:
+        if print_change:
+            of_place(PRINT_CHANGE)(click.get_current_context())
+        else:
+            command(**values)
+
+    return run
+
+
+_optional_destination = options.collected(
     "destination",
     Destination,
     click.argument(
@@ -138,11 +158,20 @@ optional_destination = options.collected(
         help="Check, and report what would be written, but write nothing.",
     ),
 )
-"""The options of a command that shows something, and writes a savepoint if it has a change."""
+
+
+def change_destination(command: Callable[..., None]) -> Callable[..., None]:
+    """The argument OUT and the options of a command that changes a savepoint."""
+    return destination(prints_change(command))
+
+
+def optional_destination(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a command that shows something, and writes a savepoint if it has a change."""
+    return _optional_destination(prints_change(command))
 
 
 def writes(change: Change) -> Callable[..., None]:
-    """Makes a command of a function that changes a writer, with the options of ``destination``."""
+    """Makes a command of a function that changes a writer, with the options of ``change_destination``."""
 
     @wraps(change)
     def run(output: Output, opening: Opening, destination: Destination, **values: Any) -> None:
@@ -152,7 +181,7 @@ def writes(change: Change) -> Callable[..., None]:
                 changed = change(writer, **values)
             destination.write(output, changed)
 
-    return destination(run)
+    return change_destination(run)
 
 
 @contextmanager
@@ -167,12 +196,13 @@ def errors_of_spark() -> Iterator[None]:
             raise
         is_of_call = isinstance(error, errors.AnalysisException)
         reported = click.UsageError if is_of_call else click.ClickException
-        raise reported(printable(str(error).strip().partition("\n")[0])) from error
+        line = str(error).strip().partition("\n")[0]
+        raise reported(printable("; ".join([line, *getattr(error, "__notes__", ())]))) from error
 
 
 @options.inspection()
-@writes
-def copy(writer: SavepointWriter) -> SavepointWriter:
+@destination
+def copy(output: Output, opening: Opening, destination: Destination) -> None:
     """Copy the savepoint or checkpoint at PATH to OUT, with every file that it refers to.
 
     The copy needs no other directory: you can move it, and delete files that the original shared
@@ -181,7 +211,7 @@ def copy(writer: SavepointWriter) -> SavepointWriter:
     \b
     savepoint copy s3://jobs/orders/chk-42 s3://archive/orders
     """
-    return writer
+    destination.write(output, opening.open().writer())
 
 
 @options.inspection()

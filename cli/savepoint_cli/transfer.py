@@ -10,7 +10,7 @@ import click
 import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.modify import Destination, destination
+from savepoint_cli.modify import Destination, change_destination
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command, format_option
 from savepoint_cli.terminal.output import output_option
@@ -105,7 +105,7 @@ def _format_of(out: str) -> str:
     is_flag=True,
     help="Replace or add only the described states: the operator of the base keeps its others.",
 )
-@destination
+@change_destination
 def import_table(  # the options of the command
     output: Output,
     data: str,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from savepoint_extensions.change_files.change_table import plug_in_changes
 from savepoint_extensions.connectors.plug_in_connectors import plug_in_connectors
-from savepoint_formats.plug_ins import COMMANDS, CONNECTORS, SERIALIZERS, are_on, installed
+from savepoint_formats.plug_ins import CHANGES, COMMANDS, CONNECTORS, SERIALIZERS, are_on, installed
 from savepoint_formats.snapshots.plug_in_kinds import plug_in_serializers
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def plug_in_states(commands: Loaded) -> list[PlugInState]:
         SERIALIZERS: plug_in_serializers(),
         CONNECTORS: plug_in_connectors(),
         COMMANDS: commands,
+        CHANGES: plug_in_changes(),
     }
     return [
         PlugInState(

@@ -7,6 +7,7 @@ A plug-in is a package with entry points in these groups:
 | savepoint.serializers   | a mapping: class of a serializer snapshot -> ``SnapshotKind``                |
 | savepoint.connectors    | a ``SourceConnector`` or a ``SinkConnector``, or a list of them              |
 | savepoint.commands      | a ``PlugInCommand``; the name of the entry is the word behind ``savepoint``  |
+| savepoint.changes       | a ``ChangeKind``, or a list of them: entries of files for ``savepoint apply``|
 
 The kind of a serializer whose snapshot stores nothing is ``simple(layout)``. Other kinds name the fields of
 the body, and make the layout of them. A layout is made of the nodes below; ``Coded`` is the node for bytes
@@ -23,6 +24,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from savepoint_extensions.change_files.change_kinds import ChangeKind
+from savepoint_extensions.change_files.change_words import (
+    ChangeWord,
+    FileWord,
+    FlagWord,
+    NumberWord,
+    PairsWord,
+    Rows,
+    TextsWord,
+    TextWord,
+    Words,
+)
 from savepoint_extensions.connectors.connector_rows import (
     SinkConnector,
     SourceConnector,
@@ -111,6 +124,8 @@ __all__ = [
     "Boolean",
     "Byte",
     "Bytes",
+    "ChangeKind",
+    "ChangeWord",
     "Char",
     "Codec",
     "Coded",
@@ -119,7 +134,9 @@ __all__ = [
     "Double",
     "Enum",
     "Field",
+    "FileWord",
     "FixedBytes",
+    "FlagWord",
     "Float",
     "Following",
     "FormatError",
@@ -138,9 +155,12 @@ __all__ = [
     "MaskedRepeated",
     "MaskedStruct",
     "Nullable",
+    "NumberWord",
+    "PairsWord",
     "PlugInCommand",
     "RefusedError",
     "Repeated",
+    "Rows",
     "Short",
     "SinkConnector",
     "SnapshotKind",
@@ -150,11 +170,14 @@ __all__ = [
     "Struct",
     "Tagged",
     "Text",
+    "TextWord",
+    "TextsWord",
     "TypeSerializerSnapshot",
     "UndecodableError",
     "Utf8",
     "ValueCodec",
     "Varying",
     "Versioned",
+    "Words",
     "simple",
 ]

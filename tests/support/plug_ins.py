@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from savepoint_cli import command_table
+from savepoint_extensions.change_files import change_table
 from savepoint_extensions.connectors import plug_in_connectors
 from savepoint_formats import plug_ins
 from savepoint_formats.snapshots import plug_in_kinds
@@ -84,6 +85,7 @@ def _forget() -> None:
     plug_ins.installed.cache_clear()
     plug_in_kinds._loaded.cache_clear()
     command_table._loaded.cache_clear()
+    change_table._loaded.cache_clear()
     plug_in_kinds._kinds.cache_clear()
     plug_in_connectors._loaded.cache_clear()
     plug_in_connectors._used.cache_clear()

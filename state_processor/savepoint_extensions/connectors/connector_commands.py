@@ -5,8 +5,6 @@ Each command shows this state, or writes a savepoint in which it is changed.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +14,7 @@ import click
 
 from savepoint_cli import options
 from savepoint_cli.modify import optional_destination
+from savepoint_extensions.connectors.connector_changes import offset_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +62,8 @@ def kafka(
             ("Transactions", kafka_state.transactions),
         )
         return
-    rows = _rows(offsets)
     with options.usage_errors():
+        rows = offset_rows(offsets)
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
     moves = None
     if destination.dry_run:
@@ -89,14 +88,6 @@ def _moves(
         for known in offsets
         if (known.topic, known.partition) in new and operator in (None, known.operator)
     ]
-
-
-def _rows(file: Path) -> list[dict[str, Any]]:
-    lines = io.StringIO(options.utf8_text(file.read_bytes(), str(file)), newline="")
-    try:
-        return list(csv.DictReader(lines))
-    except csv.Error as error:
-        raise click.UsageError(f"{file} can't be read as CSV: {error}") from error
 
 
 @options.inspection()

@@ -8,7 +8,13 @@ import click
 
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.modify import Destination, dry_run_option, overwrite_option, writes
+from savepoint_cli.modify import (
+    Destination,
+    dry_run_option,
+    overwrite_option,
+    prints_change,
+    writes,
+)
 from savepoint_extensions.privacy.found_values import find
 from savepoint_formats.new_snapshot.whole_file import whole_file
 
@@ -34,6 +40,7 @@ _strict = click.option(
     overwrite_option,
     dry_run_option,
 )
+@prints_change
 @_strict
 @click.option("--suggest", is_flag=True, help="Print a draft of RULES, and write nothing.")
 @options.count_option(

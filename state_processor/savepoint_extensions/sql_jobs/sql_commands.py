@@ -9,7 +9,7 @@ import click
 import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.checks import DIFFERENT
-from savepoint_cli.modify import destination
+from savepoint_cli.modify import change_destination
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
@@ -73,7 +73,7 @@ class _UnacceptedError(click.ClickException):
     is_flag=True,
     help="Leave out state that the new query can't use, and start operators that need history empty.",
 )
-@destination
+@change_destination
 @output_option
 def sql_migrate(  # the arguments of the command
     output: Output,

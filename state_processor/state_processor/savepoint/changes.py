@@ -11,7 +11,7 @@ from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_spark.sql_history.sql_history import SqlHistory
 from savepoint_spark.writing.write_context import PlannedTransformation
-from state_processor.savepoint.migration_changes import MigrationChanges
+from state_processor.savepoint.file_changes import FileChanges
 from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SnapshotFormat = Literal["canonical"]
 """The formats to which ``convert`` can bring a snapshot."""
 
 
-class SavepointChanges(MigrationChanges):
+class SavepointChanges(FileChanges):
     """The changes of a savepoint; each returns a writer, and nothing happens before ``write``.
 
     Savepoints and writers have these methods. A later change sees the results of earlier ones.

@@ -143,7 +143,7 @@ def options_under(title: str, name: str) -> list[str]:
 def test_a_command_lists_its_own_options_first() -> None:
     assert options_under("Options", "schema") == ["--format FORMAT"]
     assert options_under("Options", "add-field") == [
-        *("--value SQL", "--before COLUMN", "--overwrite", "--dry-run")
+        *("--value SQL", "--before COLUMN", "--overwrite", "--dry-run", "--print-change")
     ]
     assert options_under("Common options", "copy") == [
         *("--classes FILE", "--key-type OPERATOR=TYPE", "--types FILE"),

@@ -147,6 +147,7 @@ def test_each_plug_in_is_listed_with_its_state(tmp_path: Path) -> None:
             ("savepoint.serializers", "shop", "1.2", state),
             ("savepoint.connectors", "shop", "1.2", state),
             ("savepoint.commands", "prices", "1.2", state),
+            ("savepoint.changes", "shop", "1.2", state),
         ]
 
 

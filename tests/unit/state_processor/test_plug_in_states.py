@@ -72,6 +72,15 @@ class TestTheExample:
     def test_its_command_runs(self) -> None:
         assert run("prices", PRICES) == (0, "5 columns hold amounts\n")
 
+    def test_its_change_is_made_by_a_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "changes.yaml"
+        file.write_text("- forget-prices: {operator: prices}")
+        code, text = run("apply", PRICES, file, tmp_path / "out")
+        assert (code, "has no operator" in text) == (0, False), text
+        assert {row["table"].partition(".")[0] for row in lines("list", tmp_path / "out")} == {
+            "numbers"
+        }
+
     def test_a_value_that_its_codec_refuses_is_bytes_with_the_plug_in(self, tmp_path: Path) -> None:
         data = (PRICES / "_metadata").read_bytes()
         (tmp_path / "damaged").mkdir()
@@ -120,7 +129,7 @@ def test_a_package_that_pip_installs_is_there(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["state"] for row in rows if row["distribution"] == "shop-savepoint"] == [
         "works"
-    ] * 3
+    ] * 4
 
 
 def test_a_class_of_two_packages_is_bytes_with_both_names(tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""What the changes of a file touch, and which of them can't be made: the answer of a dry run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from savepoint_extensions.change_files.applied_changes import with_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_database.audit.statistics import StateStatistics
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_extensions.change_files.change_file import ChangeEntry
+    from state_processor import PlannedOperator, SavepointWriter
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """What a change of a file touches.
+
+    Attributes:
+        line: Its line in the file.
+        change: Its name.
+        operators: The operators that it touches, by their names before the change.
+        states: The states of these operators that it touches, by their names before the change.
+        keys: The number of keys in the savepoint with something in these states; None if nobody
+            asked, or if several states may share keys.
+        entries: The number of values, elements of lists, entries of maps, and timers in these states.
+        problem: Why it can't be made; empty if it can.
+    """
+
+    line: int
+    change: str
+    operators: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    keys: int | None = None
+    entries: int | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChanges:
+    """The changes of a file, tried one after the other.
+
+    Attributes:
+        writer: A writer with the changes that can be made.
+        changes: A row for each change.
+        errors: The errors of changes that can't be made.
+    """
+
+    writer: SavepointWriter
+    changes: tuple[PlannedChange, ...]
+    errors: tuple[Exception, ...]
+
+
+def planned_changes(
+    writer: SavepointWriter, entries: Iterable[ChangeEntry], *, has_counts: bool = False
+) -> PlannedChanges:
+    """Tries changes in their order, and leaves out those that can't be made.
+
+    With ``has_counts``, the tables of states that change are read, each once.
+    """
+    counts = _Counts(writer) if has_counts else None
+    rows: list[PlannedChange] = []
+    errors: list[Exception] = []
+    for entry in entries:
+        try:
+            after = with_entry(writer, entry)
+        except Exception as error:  # the caller raises the first one again
+            errors.append(error)
+            rows.append(PlannedChange(entry.line, entry.kind.name, problem=str(error)))
+            continue
+        rows.append(_row(entry, writer, after, counts))
+        writer = after
+    return PlannedChanges(writer, tuple(rows), tuple(errors))
+
+
+def _row(
+    entry: ChangeEntry, before: SavepointWriter, after: SavepointWriter, counts: _Counts | None
+) -> PlannedChange:
+    touched = list(_touched(before, after))
+    states = {
+        planned.name: tuple(entry.kind.states(planned, entry.words))
+        for planned in touched
+        if planned.source is not None
+    }
+    row = PlannedChange(
+        entry.line,
+        entry.kind.name,
+        tuple(planned.name for planned in touched),
+        tuple(dict.fromkeys(name for names in states.values() for name in names)),
+    )
+    if counts is None:
+        return row
+    counted = [
+        statistics
+        for planned in touched
+        for statistics in counts.of(planned, states.get(planned.name, ()))
+    ]
+    keys = counted[0].keys if len(counted) == 1 else None
+    return replace(row, keys=keys, entries=sum(statistics.entries for statistics in counted))
+
+
+def _touched(before: SavepointWriter, after: SavepointWriter) -> Iterator[PlannedOperator]:
+    """The operators that a change removes or changes, then those that it adds."""
+    yield from (planned for planned in before.operators if planned not in after.operators)
+    known = {planned.name for planned in before.operators}
+    changed = (planned for planned in after.operators if planned not in before.operators)
+    sources = [planned.source.id for planned in before.operators if planned.source is not None]
+    for planned in changed:
+        is_new = planned.source is None or planned.source.id not in sources
+        if is_new and planned.name not in known:
+            yield planned
+
+
+class _Counts:
+    """Sizes of the states of a savepoint before it is changed; tables are read when they are asked for."""
+
+    def __init__(self, writer: SavepointWriter) -> None:
+        self._savepoint = writer.source
+        self._tables: dict[str, tuple[StateStatistics, ...]] = {}
+
+    def of(self, planned: PlannedOperator, names: Iterable[str]) -> Iterator[StateStatistics]:
+        """The sizes of states, by their names before a change."""
+        if planned.source is None:
+            return
+        stored = {_stored_name(planned, name) for name in names}
+        for table in planned.source.readable_tables:
+            if stored.isdisjoint(state.name for state in table.states):
+                continue
+            sizes = self._of_table(planned.source, table.name)
+            yield from (size for size in sizes if size.state in stored)
+
+    def _of_table(self, operator: Operator, table: str) -> tuple[StateStatistics, ...]:
+        name = f"{operator.name}.{table}"
+        if name not in self._tables:
+            assert self._savepoint is not None  # its operator has a source
+            self._tables[name] = self._savepoint.stats(name, top=0).states
+        return self._tables[name]
+
+
+def _stored_name(planned: PlannedOperator, name: str) -> str:
+    """The name of a state in the savepoint, where it may have had another one."""
+    names = {} if planned.change is None else planned.change.names
+    return next((stored for stored, present in names.items() if present == name), name)

@@ -1,0 +1,170 @@
+"""Changes of sources and sinks as entries of a file: rows of the table of changes.
+
+They change records of the savepoint itself, before anything else that was changed of an operator.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.errors import SchemaChangeError
+from state_processor.plugins import (
+    ChangeKind,
+    FileWord,
+    FlagWord,
+    NumberWord,
+    PairsWord,
+    Rows,
+    TextsWord,
+    TextWord,
+)
+
+if TYPE_CHECKING:
+    from state_processor import PlannedOperator, Savepoint, SavepointWriter
+    from state_processor.plugins import Words
+
+
+def offset_rows(file: Path) -> list[dict[str, Any]]:
+    """The rows of a CSV file of offsets; ``ValueError`` if it is none."""
+    try:
+        lines = io.StringIO(file.read_bytes().decode("utf-8-sig"), newline="")
+        return list(csv.DictReader(lines))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8 at byte {error.start}") from error
+    except csv.Error as error:
+        raise ValueError(f"{file} can't be read as CSV: {error}") from error
+
+
+def _set_offsets(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    offsets = words["set-offsets"]
+    if isinstance(offsets, Rows):
+        rows = [
+            {name: value for name, value in row.items() if value is not None}
+            for row in offsets.values
+        ]
+    else:
+        rows = offset_rows(Path(offsets))
+    source, operator = _source(writer), _source_name(writer, words["operator"])
+    return _of_source(writer, source.set_kafka_offsets(rows, operator=operator).source)
+
+
+def _change_sinks(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    changed = _source(writer).change_sinks(
+        drop=words["drop"],
+        keep=words["keep"],
+        checkpoint=words["renumber"],
+        transactional_prefix=words["transactional-prefix"],
+    )
+    return _of_source(writer, changed.source)
+
+
+def _change_sources(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    changed = _source(writer).change_sources(
+        words["set"],
+        drop_tables=words["drop-table"],
+        add_tables=words["add-table"],
+        release_finished=words["release-finished"],
+        stream_from=words["stream-from"],
+        operator=_source_name(writer, words["operator"]),
+    )
+    return _of_source(writer, changed.source)
+
+
+def _source(writer: SavepointWriter) -> Savepoint:
+    if writer.source is None:
+        raise ValueError("a savepoint that is based on no other has no sources and sinks to change")
+    return writer.source
+
+
+def _source_name(writer: SavepointWriter, name: str | None) -> str | None:
+    """The operator's name in the savepoint, whatever it is called in the new one."""
+    source = None if name is None else writer.operator(name).source
+    return name if source is None else source.name
+
+
+def _of_source(writer: SavepointWriter, source: Savepoint | None) -> SavepointWriter:
+    """The writer with other records in its savepoint."""
+    assert source is not None  # a changed savepoint
+    changed = {operator.id: operator for operator in source.operators()}
+
+    def based(planned: PlannedOperator) -> PlannedOperator:
+        if planned.source is None or changed[planned.source.id].record == planned.source.record:
+            return planned
+        if planned.transformation is not None:
+            raise SchemaChangeError(
+                f"state of operator {planned.name} was changed before its positions or commits: put"
+                " this change before the others"
+            )
+        return replace(planned, source=changed[planned.source.id])
+
+    return replace(writer, source=source, operators=tuple(map(based, writer.operators)))
+
+
+def _mistake_of_offsets(words: Words) -> str:
+    return "" if words["set-offsets"] else "kafka needs 'set-offsets'"
+
+
+def _mistake_of_sinks(words: Words) -> str:
+    if words["drop"] is not None and words["keep"] is not None:
+        return "'drop' and 'keep' exclude each other"
+    is_empty = all(value is None for value in words.values())
+    return "sinks needs 'drop', 'keep', 'renumber' or 'transactional-prefix'" if is_empty else ""
+
+
+def _mistake_of_sources(words: Words) -> str:
+    is_empty = not any(value for name, value in words.items() if name != "operator")
+    expected = "'set', 'drop-table', 'add-table', 'release-finished' or 'stream-from'"
+    return f"sources needs {expected}" if is_empty else ""
+
+
+_ONE_SOURCE = TextWord("operator", "The only source to change; all that fit by default.")
+_OFFSETS = (
+    TextWord("topic", "The topic.", is_required=True),
+    NumberWord("partition", "The number of the partition.", is_required=True),
+    TextWord("offset", "The next record's, or earliest, latest, committed.", is_required=True),
+    TextWord("stopping_offset", "The offset where the source ends, if it does."),
+)
+
+CHANGES = (
+    ChangeKind(
+        "kafka",
+        "Let Kafka sources continue at other offsets.",
+        (
+            FileWord("set-offsets", "A CSV file, or a list, of offsets.", rows=_OFFSETS),
+            _ONE_SOURCE,
+        ),
+        _set_offsets,
+        _mistake_of_offsets,
+    ),
+    ChangeKind(
+        "sinks",
+        "Drop or renumber pending commits of sinks.",
+        (
+            TextWord("drop", "SQL: the entries to drop, or all."),
+            TextWord("keep", "SQL: the entries to keep; others are dropped."),
+            NumberWord("renumber", "The checkpoint id of the newest pending commit."),
+            TextWord("transactional-prefix", "The prefix of Kafka writers' transactional ids."),
+        ),
+        _change_sinks,
+        _mistake_of_sinks,
+    ),
+    ChangeKind(
+        "sources",
+        "Let sources continue at other positions, or with other tables.",
+        (
+            PairsWord("set", "Split to its position, which is JSON."),
+            TextsWord("drop-table", "Tables that a source of change data capture forgets."),
+            TextsWord("add-table", "Tables that it reads from now on, without a snapshot."),
+            FlagWord("release-finished", "Remember one finished split per table."),
+            TextWord("stream-from", "Leave the snapshot phase, and read from this position on."),
+            _ONE_SOURCE,
+        ),
+        _change_sources,
+        _mistake_of_sources,
+    ),
+)
+"""The rows of changes of sources and sinks."""
