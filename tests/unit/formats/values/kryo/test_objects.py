@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.object_classes import CLASSES
@@ -12,6 +12,9 @@ from support.passed_state import passed_on, rows_by_table
 from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import UndecodableError
+
+if TYPE_CHECKING:
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
 
 
 def is_fast(sample: str) -> bool:
@@ -132,11 +135,14 @@ def test_pojos_of_unknown_subclasses_hide_neither_timers_nor_other_columns(sampl
             by_id(savepoint, "payments.keyed_state")
 
 
-def test_pojos_of_unknown_subclasses_are_bytes_for_whoever_asks(sample: str) -> None:
+@pytest.mark.parametrize("shown", ["bytes", "rest"])
+def test_pojos_of_unknown_subclasses_are_bytes_for_whoever_asks(
+    sample: str, shown: UndescribedSubclasses
+) -> None:
     table = "payments.keyed_state"
-    scan = opened(sample).scan(table, undescribed_subclasses="bytes")
+    scan = opened(sample).scan(table, undescribed_subclasses=shown)
     assert scan.schema.field("payment").type.names[-1] == "$undecoded"
-    found = by_id(opened(sample), table, undescribed_subclasses="bytes")
+    found = by_id(opened(sample), table, undescribed_subclasses=shown)
     assert sorted(found) == list(IDS)
     for number, row in found.items():
         payment = row.pop("payment")
