@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,10 +14,10 @@ from flink_home import FlinkHome
 from support.maven_jars import fetched
 from support.sample_rows import SAMPLES
 
-from state_processor import Savepoint, schema_text
+from state_processor import Savepoint, StateTypeError, schema_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -33,22 +34,52 @@ TABLES = {
 MAPS = ("by_currency", "memo_by_currency", "changes")
 
 
-def rows_of_flink(statements: Sequence[str], folder: Path) -> list[list[dict[str, Any]]]:
-    """The rows of the table that each statement makes."""
+def by_flink(main: str, *files: Path) -> str:
+    """What a class of the job prints."""
     processor = fetched(f"processor-{FLINK}", {"flink-state-processor-api": FLINK}, is_alone=True)
     home = replace(FlinkHome.cached(FLINK), more=tuple(processor.glob("*.jar")))
     home.install()
     classes = home.compiled([SOURCES, SAMPLES / "job"])
+    java = home.java(classes, ["-Xmx1g"])
+    command = [*java, main, *map(str, files)]
+    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+
+
+def rows_of_flink(statements: Sequence[str], folder: Path) -> list[list[dict[str, Any]]]:
+    """The rows of the table that each statement makes."""
     files = []
     for number, statement in enumerate(statements):
         files.append(folder / f"{number}.sql")
         files[-1].write_text(statement.removesuffix(";"), encoding="utf-8")
-    java = home.java(classes, ["-Xmx1g"])
-    shown = subprocess.run(
-        [*java, "ddl.TableRows", *map(str, files)], check=True, capture_output=True
-    )
-    tables: list[list[dict[str, Any]]] = json.loads(shown.stdout)
+    tables: list[list[dict[str, Any]]] = json.loads(by_flink("ddl.TableRows", *files))
     return tables
+
+
+def declared(paths: Iterable[Path]) -> dict[str, str]:
+    """The statement of each table of keyed state of some savepoints, by path and name."""
+    statements = {}
+    for path in paths:
+        savepoint = Savepoint.open(path)
+        for table in savepoint.tables():
+            with suppress(StateTypeError):
+                text = schema_text(savepoint, table.table, "ddl")
+                statements[f"{path} {table.table}"] = text.rstrip().removesuffix(";")
+    return statements
+
+
+def refusals(statements: dict[str, str], folder: Path) -> dict[str, str]:
+    """What Flink says against tables, by path and name."""
+    file = folder / "tables.sql"
+    file.write_text("\n-----\n".join(statements.values()), encoding="utf-8")
+    lines = by_flink("ddl.PlannedTables", file).splitlines()
+    assert len(lines) == len(statements)
+    return {name: line for name, line in zip(statements, lines, strict=True) if line}
+
+
+def test_flink_plans_a_read_of_every_table_of_all_samples(tmp_path: Path) -> None:
+    statements = declared(path.parent for path in SAMPLES.rglob("_metadata"))
+    assert len(statements) > 40
+    assert refusals(statements, tmp_path) == {}
 
 
 def as_flink_shows(name: str, value: Any) -> Any:
