@@ -28,6 +28,7 @@ from savepoint_formats.program.kernel import (
     walk_kryo,
 )
 from savepoint_formats.program.program import Storage
+from savepoint_formats.program.suffixed_records import divided_parts, divided_records
 from savepoint_formats.values.separation import ends_of_hidden
 from savepoint_formats.values.state_entries import EntryReader
 from savepoint_formats.values.undecoded import hidden_advice
@@ -38,11 +39,13 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.byte_ranges import Ranges
     from savepoint_formats.program.graph_tables import GraphClasses
     from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.undecoded import Hides
 
     Positions = npt.NDArray[np.int64]
+    Bounds = tuple[Positions, Positions]
 
 _MOST_DISTRUSTED = 16
 """Described objects of a record that are tried without their descriptions."""
@@ -81,9 +84,35 @@ def decode(
     ranges = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
     if ranges[0].shape != ranges[1].shape:
         raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
-    count = len(ranges[0])
-    size = int((ranges[1] - ranges[0]).sum())
+    if not along and (parts := divided_parts(program.layout)):
+        return _decode_divided(program, chunk, ranges, parts)
+    return _decode_ranges(program, chunk, ranges, along)
+
+
+def _decode_ranges(program: Program, chunk: Chunk, ranges: Bounds, along: str = "") -> pa.Array:
+    size, count = int((ranges[1] - ranges[0]).sum()), len(ranges[0])
     return _Decoding(program, chunk, count, ranges=ranges, along=along).run(max(size, 0))
+
+
+def _decode_divided(
+    program: Program, chunk: Chunk, ranges: Bounds, parts: tuple[Layout, ...]
+) -> pa.Array:
+    """Records of an unknown serializer: many at once, and one by one those that don't fit."""
+
+    def fitting(layout: Layout, part: Ranges) -> tuple[pa.Array, Positions]:
+        inner = program_of(layout, program.kryo, reads_graphs=False)
+        return decode_what_fits(inner, chunk, part.starts, part.ends)
+
+    told, numbers = divided_records(chunk, ranges, parts, fitting)
+    others = np.setdiff1d(np.arange(len(ranges[0])), numbers, assume_unique=True)
+    if not len(others):
+        return told
+    try:
+        rest = _decode_ranges(program, chunk, (ranges[0][others], ranges[1][others]))
+    except FormatError:
+        return _decode_ranges(program, chunk, ranges)  # the error has the record's own number
+    order = np.argsort(np.concatenate([numbers, others]))
+    return pa.concat_arrays([told, rest]).take(pa.array(order))
 
 
 def decode_what_fits(
@@ -139,7 +168,7 @@ class _Decoding:
         chunk: Chunk,
         count: int,
         *,
-        ranges: tuple[Positions, Positions] | None = None,
+        ranges: Bounds | None = None,
         position: int = 0,
         along: str = "",
         leaves: bool = False,
