@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,16 +85,22 @@ def apply_changes(
     writer = opening.open().writer()
     if any(entry.needs_session for entry in entries):
         writer = writer.with_session(started_session())
-    with errors_of_spark(), options.usage_errors():
-        if destination.dry_run:
-            _try(output, destination, writer, entries, has_counts=has_counts)
-            return
-        try:
-            writer = with_entries(writer, entries)
-        except NotAcceptedError as error:
-            raise _UnacceptedError(str(error)) from error
     with errors_of_spark():
+        with options.usage_errors(), _accepted():
+            if destination.dry_run:
+                _try(output, destination, writer, entries, has_counts=has_counts)
+                return
+            writer = with_entries(writer, entries)
         destination.write(output, writer)
+
+
+@contextmanager
+def _accepted() -> Iterator[None]:
+    """Gives an error about history that a query lacks the exit code of ``sql-migrate``."""
+    try:
+        yield
+    except NotAcceptedError as error:
+        raise _UnacceptedError(str(error)) from error
 
 
 def _entries(changes: str) -> tuple[ChangeEntry, ...]:

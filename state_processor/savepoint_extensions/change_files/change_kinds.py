@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from savepoint_extensions.change_files.change_words import ChangeWord, Words
+    from savepoint_spark.changing.present_names import Names
     from state_processor import PlannedOperator, SavepointWriter
 
 
@@ -26,6 +27,13 @@ def _as_they_are(words: Words) -> Words:
     return words
 
 
+def present_names(operator: PlannedOperator) -> Names:
+    """The present names of states that were renamed or removed before; None for removed ones."""
+    # A copy asks for no change, whose module imports Spark.
+    change = None if operator.transformation is None else operator.change
+    return {} if change is None else change.names
+
+
 def states_by_word(operator: PlannedOperator, words: Words) -> Iterable[str]:
     """The state that a word names, or all states of an operator by their present names."""
     state = words.get("state")
@@ -33,7 +41,7 @@ def states_by_word(operator: PlannedOperator, words: Words) -> Iterable[str]:
         return (state,)
     if operator.source is None:
         return ()
-    names = {} if operator.change is None else operator.change.names
+    names = present_names(operator)
     stored = dict.fromkeys(state.name for state in operator.source.catalog.states)
     return filter(None, (names.get(name, name) for name in stored))
 

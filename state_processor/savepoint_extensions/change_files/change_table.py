@@ -46,7 +46,7 @@ def plug_in_changes() -> Loaded:
 
 @cache
 def _loaded(_are_on: bool) -> Loaded:
-    return loaded(CHANGES, _rows_of, own_kinds().__contains__)
+    return loaded(CHANGES, _rows_of, lambda name: name in own_kinds())
 
 
 def _rows_of(_plug_in: PlugIn, entry: Any) -> Iterator[tuple[str, Any]]:

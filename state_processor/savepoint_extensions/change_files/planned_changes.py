@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.change_files.applied_changes import with_entry
+from savepoint_extensions.change_files.change_kinds import present_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -143,5 +144,5 @@ class _Counts:
 
 def _stored_name(planned: PlannedOperator, name: str) -> str:
     """The name of a state in the savepoint, where it may have had another one."""
-    names = {} if planned.change is None else planned.change.names
-    return next((stored for stored, present in names.items() if present == name), name)
+    names = present_names(planned).items()
+    return next((stored for stored, present in names if present == name), name)

@@ -63,6 +63,12 @@ def _change_sinks(writer: SavepointWriter, words: Words) -> SavepointWriter:
 
 
 def _change_sources(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    if words["to-new"] is not None:
+        return writer.renew_connectors(
+            words["to-new"],
+            without_topics=words["without-topic"],
+            allow_empty=words["allow-empty"],
+        )
     changed = _source(writer).change_sources(
         words["set"],
         drop_tables=words["drop-table"],
@@ -116,9 +122,13 @@ def _mistake_of_sinks(words: Words) -> str:
 
 
 def _mistake_of_sources(words: Words) -> str:
-    is_empty = not any(value for name, value in words.items() if name != "operator")
-    expected = "'set', 'drop-table', 'add-table', 'release-finished' or 'stream-from'"
-    return f"sources needs {expected}" if is_empty else ""
+    changes = ("set", "drop-table", "add-table", "release-finished", "stream-from")
+    has_change = any(words[name] for name in changes)
+    if words["to-new"] is not None:
+        return "'to-new' goes with no other change: add an entry" if has_change else ""
+    if words["without-topic"] or words["allow-empty"]:
+        return "'without-topic' and 'allow-empty' need 'to-new'"
+    return "" if has_change else f"sources needs {', '.join(map(repr, changes))} or 'to-new'"
 
 
 _ONE_SOURCE = TextWord("operator", "The only source to change; all that fit by default.")
@@ -161,6 +171,11 @@ CHANGES = (
             TextsWord("add-table", "Tables that it reads from now on, without a snapshot."),
             FlagWord("release-finished", "Remember one finished split per table."),
             TextWord("stream-from", "Leave the snapshot phase, and read from this position on."),
+            TextWord(
+                "to-new", "An old connector of Kafka whose state becomes that of the new one."
+            ),
+            TextsWord("without-topic", "With to-new: topics that the job no longer reads."),
+            FlagWord("allow-empty", "With to-new: a source may have no position."),
             _ONE_SOURCE,
         ),
         _change_sources,

@@ -10,7 +10,7 @@ from savepoint_cli import completion, options
 from savepoint_cli.modify import writes
 from savepoint_cli.terminal import progress
 from savepoint_database.types.class_library import ClassLibrary, class_descriptions_text
-from savepoint_extensions.upgrade.migrated_writer import RELEASES
+from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.printable import printable
 from savepoint_formats.snapshots.from_scala import ScalaTarget
@@ -18,7 +18,7 @@ from savepoint_formats.snapshots.from_scala import ScalaTarget
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
-    from savepoint_extensions.upgrade.migrated_writer import FlinkRelease
+    from savepoint_extensions.upgrade.flink_releases import FlinkRelease
     from state_processor import SavepointWriter
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-from savepoint_extensions.upgrade.migrated_writer import RELEASES
+from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_formats.snapshots.from_scala import ScalaTarget
-from state_processor.plugins import ChangeKind, PairsWord, TextsWord, TextWord
+from state_processor.plugins import ChangeKind, FlagWord, PairsWord, TextsWord, TextWord
 
 if TYPE_CHECKING:
     from state_processor import SavepointWriter
@@ -18,7 +18,14 @@ def _migrate(writer: SavepointWriter, words: Words) -> SavepointWriter:
         operator, _, state = skipped.rpartition("/")
         writer = writer.remove_state(operator, state)
     target: Any = words["target"] or "2.2"
-    return writer.migrate(target, rename_classes=words["rename-class"], scala=words["scala"])
+    return writer.migrate(
+        target,
+        rename_classes=words["rename-class"],
+        scala=words["scala"],
+        sources=words["sources"] or "new",
+        without_topics=words["without-topic"],
+        allow_empty=words["allow-empty"],
+    )
 
 
 def _mistake(words: Words) -> str:
@@ -35,6 +42,13 @@ CHANGES = (
             TextsWord("skip-state", "States to leave out, each as OPERATOR/STATE."),
             PairsWord("rename-class", "Classes with new names in the job of Flink 2.x."),
             TextWord("scala", "What Scala state becomes.", choices=get_args(ScalaTarget)),
+            TextWord(
+                "sources",
+                "Whether old connectors of Kafka become new ones; new by default.",
+                choices=("new", "keep"),
+            ),
+            TextsWord("without-topic", "Topics that the new job no longer reads."),
+            FlagWord("allow-empty", "Whether a source of Kafka may have no position."),
         ),
         _migrate,
         _mistake,

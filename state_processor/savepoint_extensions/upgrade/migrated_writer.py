@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from savepoint_database.types.class_library import ClassToDescribe
 from savepoint_extensions.upgrade import migration_plan
+from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from savepoint_formats.snapshots.from_scala import ScalaTarget
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from state_processor import PlannedOperator, SavepointWriter
-
-FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
-"""The releases for which ``migrate`` writes."""
-
-RELEASES = get_args(FlinkRelease)
 
 
 def classes_to_describe(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from savepoint_database.types.class_library import ClassToDescribe
-    from savepoint_extensions.upgrade.migrated_writer import FlinkRelease
+    from savepoint_extensions.upgrade.flink_releases import FlinkRelease
     from savepoint_formats.snapshots.from_scala import ScalaTarget
     from state_processor.savepoint.writer import SavepointWriter
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +46,7 @@ NO_ENTRIES = {"with_operator", "with_state", "apply", "classes_to_describe"}
 VERBS = {
     "masked": "mask",
     "erase": "delete-keys",
+    "renew_connectors": "sources",
     **{name: name.replace("_", "-") for name in ("sample", "rescale", "convert", "migrate")},
 }
 
@@ -129,6 +132,15 @@ def test_the_page_names_every_entry_and_every_option_without_a_word() -> None:
             assert f"--{option}" in text
     for verb in NO_ENTRIES - {"apply", "classes_to_describe"}:
         assert f"`{verb}`" in text
+
+
+def test_the_table_needs_no_spark() -> None:
+    program = (
+        "import sys; from savepoint_extensions.change_files.change_table import all_kinds\n"
+        "all_kinds(); print(*{'pyspark', 'duckdb', 'click'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.strip() == b""
 
 
 class TestAChangeOfAPlugIn:
