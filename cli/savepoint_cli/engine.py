@@ -74,7 +74,7 @@ def engine_options(name: str, text: str) -> Callable[[Callable[..., None]], Call
             "--master",
             metavar="URL",
             default=LOCAL,
-            help="Spark's master; this machine by default.",
+            help="Spark's master; this machine by default. Spark comes with the extra spark.",
         ),
         click.option(
             "--conf",

@@ -1,4 +1,4 @@
-"""Runs the commands of pages where no extra is installed: ``python walk_pages.py LIGHT FULL``.
+"""Runs the commands of pages where no extra is installed: ``python walk_pages.py LIGHT FULL [PAGE ...]``.
 
 LIGHT and FULL are the command ``savepoint`` of an environment without extras, and of one with them
 all. A command on a sample must answer in LIGHT as in FULL, or name the extra that it needs. An extra
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,13 +36,13 @@ ENDLESS = {"serve", "mcp", "browse", "jobs"}
 """Commands that wait for somebody; their extras are named by the first line of their help."""
 
 
-def main(light: str, full: str) -> None:
+def main(light: str, full: str, *pages: str) -> None:
     """Raises ``SystemExit`` with all lines of pages that don't hold."""
     wrong: list[str] = []
     count = 0
-    for page in PAGES:
+    for page in pages or PAGES:
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(SAMPLE, Path(folder, "sample_savepoints", SAMPLE.name))
+            Path(folder, "sample_savepoints").symlink_to(SAMPLE.parent)
             for before, call, is_sample in _calls(ROOT / page, Path(folder), light):
                 count += 1
                 run = _run(call, folder)
@@ -56,7 +55,9 @@ def main(light: str, full: str) -> None:
                         wrong.append(
                             f"{page}: {shlex.join(call)[:150]}: {run.stderr or run.stdout}"
                         )
-    print(f"{count} commands and blocks of {len(PAGES)} pages without extras, {len(wrong)} wrong")
+    print(
+        f"{count} commands and blocks of {len(pages or PAGES)} pages without extras, {len(wrong)} wrong"
+    )
     if wrong:
         raise SystemExit("\n".join(wrong))
 
@@ -102,8 +103,7 @@ def _replaced(words: list[str], folder: Path) -> list[str]:
         if STANDS_FOR.search(word):
             new = str(folder / f"new-{len(places)}") if places else str(SAMPLE)
             places.setdefault(word, new)
-    words = [places.get(word, word) for word in words]
-    return [word.replace("/tmp/", f"{folder}/") for word in words]
+    return [places.get(word) or word.replace("/tmp/", f"{folder}/") for word in words]
 
 
 def _run(call: list[str], folder: str) -> subprocess.CompletedProcess[str]:

@@ -42,7 +42,7 @@ def classes(
 ) -> None:
     """Print the classes that you must describe, as YAML to fill in.
 
-    No serializer describes these classes: Kryo wrote their objects, or they extend a POJO. The
+    Needs the extra "spark", but starts no Spark. No serializer describes these classes: Kryo wrote their objects, or they extend a POJO. The
     command reads all Kryo objects and POJOs in the savepoint at PATH, but can't read past an object
     of an unknown class. So fill in the fields, pass the file with --classes, and repeat. For Flink
     1, the list also has POJOs with collections whose element types migrate can't infer. The job's

@@ -42,8 +42,9 @@ class MigrationChanges(PrivacyChanges):
             SavepointError: A file can't be read.
 
         Example:
-            >>> [(unknown.class_name, unknown.values) for unknown in savepoint.classes_to_describe()]
-            [('shop.Parcel', {'crates/crate': 30})]
+            >>> for unknown in savepoint.classes_to_describe():
+            ...     print(unknown.class_name, unknown.values)
+            shop.Parcel {'crates/crate': 30}
         """
         from savepoint_extensions.upgrade.migrated_writer import classes_to_describe  # noqa: PLC0415  # loads no extension before it is used
 
