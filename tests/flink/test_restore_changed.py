@@ -95,22 +95,26 @@ def test_a_class_and_fields_have_other_names_in_the_headers(
     assert restored.timers("stateful") == in_order(sample.operators()["stateful"]["timers"])
 
 
+CHANGES = """
+- rename-class:
+    classes: {shop.Customer: changed.Client, shop.Address: changed.Place}
+- rename-field: {operator: stateful, state: customer, old: name, new: fullName}
+- rename-field: {operator: stateful, state: customer, old: address.zip, new: postcode}
+- add-field:
+    {operator: stateful, state: customer, field: vip, type: BOOLEAN, value: last_id > 100}
+- widen-field: {operator: stateful, state: customer, field: purchases, type: LONG}
+- drop-field: {operator: stateful, state: customer, field: tags}
+"""
+
+
 @everywhere
-def test_fields_are_added_dropped_widened_and_renamed(
+def test_fields_are_added_dropped_widened_and_renamed_by_a_file(
     flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path, flink: str, backend: str
 ) -> None:
     sample = Sample(f"states-{flink}-{backend}-native")
-    changed = (
-        load(spark, sample)
-        .rename_class("shop.Customer", "changed.Client")
-        .rename_class("shop.Address", "changed.Place")
-        .rename_field("stateful", "customer", "name", "fullName")
-        .rename_field("stateful", "customer", "address.zip", "postcode")
-        .add_field("stateful", "customer", "vip", Types.BOOLEAN(), F.col("last_id") > 100)
-        .widen_field("stateful", "customer", "purchases", Types.LONG())
-        .drop_field("stateful", "customer", "tags")
-    )
-    changed.write(str(tmp_path / "changed"))
+    changes = tmp_path / "changes.yaml"
+    changes.write_text(CHANGES)
+    load(spark, sample).apply(changes).write(str(tmp_path / "changed"))
     operator = with_customer("changed.Client")
     restored = flink_restore(tmp_path / "changed", operator, flink=flink, backend=backend)
     expected = [

@@ -161,6 +161,21 @@ def test_what_begins_empty_is_accepted_by_its_name(
     opened.sql_migrate(with_total, accept=["total"])
 
 
+def test_an_entry_of_a_file_plans_what_the_command_plans(
+    plan: Path, with_total: Path, corpus: Path, tmp_path: Path
+) -> None:
+    savepoint, out, file = corpus / "sql" / CASE, tmp_path / "out", tmp_path / "changes.yaml"
+    command = ("sql-migrate", plan, with_total, savepoint, out)
+    apply = ("apply", savepoint, file, out, "--plan", plan, "--dry-run")
+    file.write_text(run(*command, "--print-change")[1])
+    code, output = run(*apply)
+    assert (code, "begins empty" in output, f"{file} line 1" in output) == (3, True, True)
+    file.write_text(run(*command, "--accept", "total", "--print-change")[1])
+    (planned,) = lines(*apply)
+    assert [row["change"] for row in planned.pop("changes")] == ["sql-migrate"]
+    assert [planned] == lines(*command, "--accept", "total", "--dry-run")
+
+
 @pytest.mark.parametrize(
     ("function", "new", "verdict"),
     [

@@ -226,6 +226,19 @@ def test_the_command_takes_classes_and_leaves_states_out(tmp_path: Path) -> None
     )  # fmt: skip
     assert plan["metadata_version"] == 5
     assert not (tmp_path / "out").exists()
+    file = tmp_path / "changes.yaml"
+    code, entry = run(
+        "migrate", SAMPLES / OLD[0], tmp_path / "out", "--skip-state", "shapes/shape",
+        "--rename-class", "shop.Parcel=shop.Packet", "--print-change",
+    )  # fmt: skip
+    assert code == 0, entry
+    file.write_text(entry)
+    (of_file,) = lines(
+        "apply", SAMPLES / OLD[0], file, tmp_path / "out", "--dry-run",
+        "--uid", "shapes", "--kryo-classes", classes,
+    )  # fmt: skip
+    (row,) = of_file.pop("changes")
+    assert (row["change"], of_file) == ("migrate", plan)
 
 
 @pytest.mark.parametrize(
