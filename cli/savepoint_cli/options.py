@@ -17,7 +17,7 @@ from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
 from savepoint_database.snapshot.key_types import types_of_text
-from savepoint_database.snapshot.snapshot import opening_of
+from savepoint_database.snapshot.opening import OpeningOptions, opening_of
 from savepoint_database.types.class_library import described_classes
 from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.errors import SavepointError
@@ -121,11 +121,17 @@ class Opening:
     trigger_into: str
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> OpeningOptions:
         """The keyword arguments of ``Savepoint.open``."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        uids = (*self.uids, *(self.listed_uids or ()))
-        return opening_of({**given, "uids": uids, "kryo_classes": self.kryo_classes or ()})
+        return opening_of(
+            uids=(*self.uids, *(self.listed_uids or ())),
+            kryo_classes=self.kryo_classes or (),
+            allow_paths=self.allow_paths,
+            strict_paths=self.strict_paths,
+            key_types=self.key_types,
+            plan=self.plan,
+            types=self.types,
+        )
 
     def open(self) -> Savepoint:
         """Opens it; answers call its operators by short names from then on.

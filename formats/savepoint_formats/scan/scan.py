@@ -307,17 +307,17 @@ class TableScan(TableResults):
 
     def _keyed(self, split: KeyedSplit) -> Iterator[dict[str, pa.Array]]:
         settings = SourceSettings(
-            self.operator.max_parallelism,
-            self.kryo,
-            self.options.chunk_size,
-            self._hidden_states(),
-            self.options.has_open_pojos,
-            self.options.hides,
-            self.options.flat is None,
-            self._has_divided_rows,
-            split.group_split,
-            self._written_keys(split),
-            self.table.states[0].names,
+            max_parallelism=self.operator.max_parallelism,
+            kryo=self.kryo,
+            chunk_size=self.options.chunk_size,
+            hidden=self._hidden_states(),
+            has_open_pojos=self.options.has_open_pojos,
+            hides=self.options.hides,
+            shows_undecided=self.options.flat is None,
+            has_divided_rows=self._has_divided_rows,
+            group_split=split.group_split,
+            keys=self._written_keys(split),
+            names=self.table.states[0].names,
         )
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_database.audit.key_state import html_rows, key_rows
+from savepoint_database.snapshot.opening import opening_of
 from savepoint_database.snapshot.retained import RetainedSnapshot, snapshots
-from savepoint_database.snapshot.snapshot import Snapshot, opening_of
+from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     SavepointError,
@@ -152,7 +153,15 @@ def history(  # noqa: PLR0913  # as Snapshot.open
     Example:
         >>> history("s3://jobs/checkpoints", "summarize.keyed_state", 42).to_arrow().to_pandas()
     """
-    opening = opening_of(locals())
+    opening = opening_of(
+        uids=uids,
+        kryo_classes=kryo_classes,
+        allow_paths=allow_paths,
+        strict_paths=strict_paths,
+        key_types=key_types,
+        plan=plan,
+        types=types,
+    )
     moments: list[KeyMoment] = []
     missing: OperatorNotFoundError | StateNotFoundError | None = None
     is_missing = True

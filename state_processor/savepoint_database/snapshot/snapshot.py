@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +19,7 @@ from savepoint_database.snapshot.description import (
     describe_files,
 )
 from savepoint_database.snapshot.key_types import key_serializers, python_types
+from savepoint_database.snapshot.opening import OpeningOptions, kryo_of, opening_of, read_metadata
 from savepoint_database.snapshot.operator import Operator, id_called, names_by_id, short_ids
 from savepoint_database.snapshot.planned_operators import (
     QueryNode,
@@ -30,9 +29,7 @@ from savepoint_database.snapshot.planned_operators import (
 )
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
-from savepoint_database.types.class_library import class_descriptions
 from savepoint_database.types.lazy_names import named
-from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     PlanError,
@@ -41,11 +38,8 @@ from savepoint_formats.errors import (
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.locations.location import is_live, path_text
 from savepoint_formats.locations.path_rules import PathRules
-from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from savepoint_formats.printable import html_table, without_secrets
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,27 +47,20 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-    from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.location import PathText
+    from savepoint_formats.metadata import CheckpointMetadata
     from savepoint_formats.plans.compiled_plan import CompiledPlan
     from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 _OPENS_LATEST = "savepoint_extensions.live_jobs.live_jobs:open_latest"
 """Opens the newest snapshot of a running job; HTTP is slow to import."""
-
-_OPENING = ("uids", "kryo_classes", "allow_paths", "strict_paths", "key_types", "plan", "types")
-
-
-def opening_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of ``Snapshot.open`` among the arguments of a call; they may open several snapshots."""
-    given = {name: arguments[name] for name in _OPENING}
-    return {name: tuple(it) if isinstance(it, Iterator) else it for name, it in given.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +141,16 @@ class Snapshot:
         Example:
             >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
         """
-        opened = partial(cls._opened, opening_of(locals()))
+        opening = opening_of(
+            uids=uids,
+            kryo_classes=kryo_classes,
+            allow_paths=allow_paths,
+            strict_paths=strict_paths,
+            key_types=key_types,
+            plan=plan,
+            types=types,
+        )
+        opened = partial(cls._opened, opening)
         path = path_text(path)
         rules = PathRules.of(allow_paths, is_strict=strict_paths)
         if is_live(path):
@@ -165,19 +161,19 @@ class Snapshot:
     @classmethod
     def _opened(
         cls,
-        given: Mapping[str, Any],
+        opening: OpeningOptions,
         path: str,
         directory: SnapshotDirectory,
         data: bytes,
         vertices: Mapping[str, str],
     ) -> Self:
-        metadata = _metadata(directory, data, vertices)
-        names = names_by_id(metadata, given["uids"], path)
-        kryo = _kryo(metadata, _described(given["kryo_classes"]))
-        keys = key_serializers(given["key_types"] or {}, metadata.operators, path)
-        compiled = None if given["plan"] is None else compiled_plan(given["plan"])
+        metadata = read_metadata(directory, data, vertices)
+        names = names_by_id(metadata, opening["uids"], path)
+        kryo = kryo_of(metadata, opening["kryo_classes"])
+        keys = key_serializers(opening["key_types"] or {}, metadata.operators, path)
+        compiled = None if opening["plan"] is None else compiled_plan(opening["plan"])
         planned = {} if compiled is None else planned_operators(compiled, metadata, path)
-        told = python_types(given["types"] or {}, metadata.operators, path)
+        told = python_types(opening["types"] or {}, metadata.operators, path)
         operators = tuple(
             Operator(
                 record,
@@ -390,29 +386,3 @@ class Snapshot:
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, its references, and whether it is missing."""
         return list(describe_files(self.directory, self._operators))
-
-
-def _metadata(
-    directory: SnapshotDirectory, data: bytes, names: Mapping[str, str]
-) -> CheckpointMetadata:
-    """The parsed ``_metadata``; operators without a name get theirs from ``names``."""
-    metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
-    if not names:
-        return metadata
-    operators = (
-        replace(record, name=record.name or names.get(str(record.operator_id), record.name))
-        for record in metadata.operators
-    )
-    return replace(metadata, operators=tuple(operators))
-
-
-def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:
-    """Kryo of the Flink that wrote the savepoint: 2.x has another version than 1.x."""
-    is_kryo_5 = is_of_flink_2(metadata.version)
-    return KryoDialect(KryoVersion.V5_6 if is_kryo_5 else KryoVersion.V2_24, classes)
-
-
-def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
-    if isinstance(classes, str | os.PathLike):
-        return class_descriptions(classes)
-    return tuple(classes)

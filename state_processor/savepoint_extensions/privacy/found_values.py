@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
+from savepoint_database.snapshot.opening import opening_of
 from savepoint_database.snapshot.retained import snapshots
-from savepoint_database.snapshot.snapshot import Snapshot, opening_of
+from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_extensions.privacy.file_search import FileSearch
 from savepoint_extensions.privacy.value_search import ValueSearch
 from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUidWarning
@@ -186,7 +187,15 @@ def find(  # noqa: PLR0913  # as Snapshot.open
     Example:
         >>> find("s3://jobs/checkpoints", ["ada@example.com"]).keys()
     """
-    opening = opening_of(locals())
+    opening = opening_of(
+        uids=uids,
+        kryo_classes=kryo_classes,
+        allow_paths=allow_paths,
+        strict_paths=strict_paths,
+        key_types=key_types,
+        plan=plan,
+        types=types,
+    )
     wanted, allowed = _texts(values), opening["allow_paths"]
     searched: list[SearchedSnapshot] = []
     places: list[FoundPlace] = []

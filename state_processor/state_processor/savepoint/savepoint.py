@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.snapshot.snapshot import opening_of
+from savepoint_database.snapshot.opening import opening_of
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.session.session import expect_session, tasks_at_once
 from state_processor.savepoint.connector_verbs import ConnectorVerbs
@@ -78,7 +78,15 @@ class Savepoint(ConnectorVerbs, PrivacyVerbs, UpgradeVerbs):
             >>> savepoint = Savepoint.load(spark, "sample_savepoints/currency-2.2.1-rocksdb-native")
             >>> savepoint.read_keyed_state("summarize").show()
         """
-        opening = opening_of(locals())
+        opening = opening_of(
+            uids=uids,
+            kryo_classes=kryo_classes,
+            allow_paths=allow_paths,
+            strict_paths=strict_paths,
+            key_types=key_types,
+            plan=plan,
+            types=types,
+        )
         from state_processor.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
         expect_session(spark, "load(spark, path)")

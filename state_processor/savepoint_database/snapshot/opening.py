@@ -1,0 +1,80 @@
+"""The options of ``Snapshot.open``, and what they say of a file ``_metadata``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict, cast
+
+from savepoint_database.types.class_library import class_descriptions
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.metadata.flink_versions import is_of_flink_2
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_database.snapshot.key_types import GivenType, StateTypes
+    from savepoint_database.types.class_library import DescribedClasses
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.location import PathText
+
+
+class OpeningOptions(TypedDict):
+    """Keyword arguments of ``Snapshot.open``; it explains them."""
+
+    uids: Iterable[str]
+    kryo_classes: DescribedClasses
+    allow_paths: Iterable[PathText]
+    strict_paths: bool
+    key_types: Mapping[str, GivenType] | None
+    plan: PathText | None
+    types: StateTypes | None
+
+
+def opening_of(
+    *,
+    uids: Iterable[str] = (),
+    kryo_classes: DescribedClasses = (),
+    allow_paths: Iterable[PathText] = (),
+    strict_paths: bool = False,
+    key_types: Mapping[str, GivenType] | None = None,
+    plan: PathText | None = None,
+    types: StateTypes | None = None,
+) -> OpeningOptions:
+    """Options that can be used several times: an iterator becomes a tuple."""
+    options = OpeningOptions(
+        uids=uids,
+        kryo_classes=kryo_classes,
+        allow_paths=allow_paths,
+        strict_paths=strict_paths,
+        key_types=key_types,
+        plan=plan,
+        types=types,
+    )
+    again = {name: tuple(it) if isinstance(it, Iterator) else it for name, it in options.items()}
+    return cast("OpeningOptions", again)
+
+
+def read_metadata(
+    directory: SnapshotDirectory, data: bytes, names: Mapping[str, str]
+) -> CheckpointMetadata:
+    """The parsed ``_metadata``; operators without a name get theirs from ``names``."""
+    metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
+    if not names:
+        return metadata
+    operators = (
+        replace(record, name=record.name or names.get(str(record.operator_id), record.name))
+        for record in metadata.operators
+    )
+    return replace(metadata, operators=tuple(operators))
+
+
+def kryo_of(metadata: CheckpointMetadata, classes: DescribedClasses) -> KryoDialect:
+    """Kryo of the Flink that wrote the savepoint: 2.x has another version than 1.x."""
+    if isinstance(classes, str | os.PathLike):
+        classes = class_descriptions(classes)
+    is_kryo_5 = is_of_flink_2(metadata.version)
+    return KryoDialect(KryoVersion.V5_6 if is_kryo_5 else KryoVersion.V2_24, tuple(classes))
