@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
-from support.flink_restore import FlinkRestore
+from support.flink_restore import BACKENDS, RELEASES, FlinkRestore
+from support.nightly import nightly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+# Each release and each backend once; the other pairs are restored at night.
+_BY_DAY = set(zip(RELEASES, BACKENDS, strict=True))
+_BY_NIGHT = set(product(RELEASES, BACKENDS)) - _BY_DAY
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves a pair of release and backend to the night if its test has the pairs by day, too."""
+    pairs = {item: _pair_of(item) for item in items}
+    by_day = {_test_of(item) for item, pair in pairs.items() if pair in _BY_DAY}
+    for item, pair in pairs.items():
+        if pair in _BY_NIGHT and _test_of(item) in by_day:
+            item.add_marker(nightly)
+
+
+def _pair_of(item: pytest.Item) -> tuple[str, str]:
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return str(params.get("flink")), str(params.get("backend"))
+
+
+def _test_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
 
 
 @pytest.fixture(scope="module", autouse=True)

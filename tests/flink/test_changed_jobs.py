@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.changed_jobs import ChangedJobs, Run, Version
+from support.slow_cases import nightly_unless
 
 from state_processor import Savepoint
 
@@ -416,9 +417,12 @@ def rules_of(found: Compatibility) -> set[str]:
 
 
 def named(cases: tuple[Case, ...]) -> Callable[..., None]:
-    """A test per change."""
-    ids = [version.name for version, _ in cases]
-    return pytest.mark.parametrize(("version", "rule"), cases, ids=ids)
+    """A test per change; by day the first one of each rule."""
+    firsts = {rule: version for version, rule in reversed(cases)}
+    of_rules = nightly_unless(lambda case: firsts[case[1]] is case[0], cases)
+    return pytest.mark.parametrize(
+        ("version", "rule"), of_rules, ids=[version.name for version, _ in cases]
+    )
 
 
 @named(RESTORED)

@@ -8,6 +8,15 @@ import pytest
 
 VARIABLE = "SAVEPOINT_NIGHTLY"
 
-nightly = pytest.mark.skipif(
-    not os.environ.get(VARIABLE), reason=f"runs at night, or with {VARIABLE}=1"
-)
+
+def is_night() -> bool:
+    """Whether the tests that run at night are wanted."""
+    return bool(os.environ.get(VARIABLE))
+
+
+nightly = pytest.mark.skipif(not is_night(), reason=f"runs at night, or with {VARIABLE}=1")
+
+
+def examples(count: int) -> int:
+    """Number of examples of a property: all of ``count`` at night, a quarter by day."""
+    return count if is_night() else min(count, max(count // 4, 12))

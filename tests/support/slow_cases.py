@@ -1,10 +1,12 @@
-"""Cases of which a few run with the fast tests, and all of them with all tests."""
+"""Cases of which a few run with the fast tests, more with all tests, and the rest at night."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+
+from support.nightly import nightly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,6 +24,9 @@ _FAST = frozenset(
     )
 )
 """The samples that stand for others: each job, each backend, each form but a changelog."""
+
+_RARE_FORMS = ("-changelog", "-filemerging", "-heaptimers")
+"""The ends of names of samples whose form no other sample has."""
 
 
 def slow_unless(is_fast: Callable[[CaseT], bool], cases: Iterable[CaseT]) -> list[ParameterSet]:
@@ -41,6 +46,33 @@ def stands_for_others(case: object) -> bool:
     return str(first).partition("/")[0] in _FAST
 
 
+def nightly_unless(
+    is_by_day: Callable[[CaseT], bool], cases: Iterable[CaseT]
+) -> list[ParameterSet]:
+    """Cases for ``parametrize``, some of which run at night only."""
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=() if is_by_day(case) else (pytest.mark.slow, nightly),
+        )
+        for case in cases
+    ]
+
+
+def is_by_day(case: object) -> bool:
+    """Whether a sample stands for others, or has a form that no other has."""
+    first = case[0] if isinstance(case, tuple) else case
+    return stands_for_others(case) or str(first).partition("/")[0].endswith(_RARE_FORMS)
+
+
+def few_by_day(cases: Iterable[CaseT]) -> list[ParameterSet]:
+    """Cases of samples, of which those that stand for others and rare forms don't wait for the night."""
+    return nightly_unless(is_by_day, cases)
+
+
 def fast_few(cases: Iterable[CaseT]) -> list[ParameterSet]:
-    """Cases of samples, of which those that stand for others are fast."""
-    return slow_unless(stands_for_others, cases)
+    """Cases of samples: those that stand for others are fast, rare forms slow, the rest nightly."""
+    cases = list(cases)
+    by_day = [case for case in cases if is_by_day(case)]
+    by_night = [case for case in cases if not is_by_day(case)]
+    return [*slow_unless(stands_for_others, by_day), *few_by_day(by_night)]
