@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.each import each
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.frames import (
@@ -156,7 +157,7 @@ def test_a_section_can_be_read_block_by_block(entries: list[Entry], block_size: 
     assert start.position == len(data)
 
 
-@pytest.mark.parametrize("cut", range(len(GOLDEN)))
+@each("cut", range(len(GOLDEN)))
 def test_every_cut_is_noticed(cut: int) -> None:
     with pytest.raises(TruncatedError):
         section_frames(chunk_of(GOLDEN[:cut]), 0, states=3)

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_layout import precise
+from support.each import each
 from support.java_hash import bytes_hash, java_hash
+from support.nightly import examples
 from support.sample_rows import Sample, samples
 from support.slow_cases import fast_few
 
@@ -197,7 +199,7 @@ def expected(layout: Layout, values: list[Any]) -> list[int] | None:
 
 
 @pytest.mark.usefixtures("both_ways")
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(KEYS, st.data())
 def test_a_column_has_the_hash_codes_of_its_values(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key
@@ -219,7 +221,7 @@ def check(layout: Layout, column: pa.Array, values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("key", SCALARS, ids=lambda key: repr(key[0]))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_so_has_a_column_of_each_single_type(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key
@@ -263,7 +265,7 @@ SQL_KEYS: list[Typed] = [
 
 
 @pytest.mark.parametrize("key", SQL_KEYS, ids=lambda key: type(key[0]).__name__)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_a_column_of_sql_has_the_hash_codes_of_its_bytes(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key
@@ -291,7 +293,7 @@ def vectors() -> list[dict[str, Any]]:
     return [one for one in found if "javaHashCode" in one]
 
 
-@pytest.mark.parametrize("vector", vectors(), ids=lambda one: f"{one['name']} {one['flink']}")
+@each("vector", vectors(), ids=lambda one: f"{one['name']} {one['flink']}")
 def test_a_column_hashes_what_the_jar_wrote_as_one_value_does(vector: dict[str, Any]) -> None:
     snapshot = read_serializer(SnapshotView(bytes.fromhex(vector["snapshot"])))
     layout, data = snapshot.layout(), bytes.fromhex(vector["data"])

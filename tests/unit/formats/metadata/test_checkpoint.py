@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_metadata import base_handles, changelogs, file_changes, metadata_of
+from support.each import each
+from support.nightly import examples
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
@@ -125,7 +127,7 @@ def test_every_real_file_is_rewritten_byte_for_byte(corpus: Path) -> None:
         assert written(read(data)) == data, file
 
 
-@pytest.mark.parametrize("cut", range(len(GOLDEN)))
+@each("cut", range(len(GOLDEN)))
 def test_every_cut_is_noticed(cut: int) -> None:
     with pytest.raises((TruncatedError, FormatError, NotASavepointError)):
         read(GOLDEN[:cut])
@@ -175,7 +177,7 @@ def test_a_count_larger_than_the_file_is_refused_before_it_is_believed() -> None
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_write_is_the_mirror_of_read(version: int, data: st.DataObject) -> None:
     metadata = data.draw(metadata_of(version))
@@ -183,7 +185,7 @@ def test_write_is_the_mirror_of_read(version: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5, 6, 7])
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_write_is_the_mirror_of_read_with_properties(version: int, data: st.DataObject) -> None:
     metadata = data.draw(metadata_of(version))

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_kryo import ANYTHING, PARTS, ROOT, graphs, shared, written_graph
 from support.decoding import OFTEN
+from support.each import each
 from support.kryo_vectors import DIALECTS, VECTORS, layout_of
+from support.nightly import examples
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError
@@ -54,7 +56,7 @@ def same_on_both_paths(layout: Layout, records: list[bytes], dialect: KryoDialec
 VERSIONS = st.sampled_from(KryoVersion)
 
 
-@settings(OFTEN, max_examples=400)
+@settings(OFTEN, max_examples=examples(400))
 @given(graphs(), VERSIONS)
 def test_any_graph_is_the_same_on_both_paths(
     drawn: tuple[Kryo, list[KryoNode | None]], version: KryoVersion
@@ -64,7 +66,7 @@ def test_any_graph_is_the_same_on_both_paths(
     same_on_both_paths(layout, [written_graph(layout, one, dialect) for one in nodes], dialect)
 
 
-@settings(OFTEN, max_examples=400)
+@settings(OFTEN, max_examples=examples(400))
 @given(st.lists(ANYTHING, min_size=1, max_size=4), VERSIONS, st.booleans())
 def test_any_object_that_nobody_described_is_the_same_on_both_paths(
     nodes: list[KryoNode | None], version: KryoVersion, is_shared: bool
@@ -94,7 +96,7 @@ DOUBLES = st.floats() | st.builds(
 
 
 @pytest.mark.usefixtures("slow")
-@settings(OFTEN, max_examples=1000)
+@settings(OFTEN, max_examples=examples(1000))
 @given(st.lists(DOUBLES, min_size=1), st.lists(st.floats(width=32), min_size=1))
 def test_doubles_have_the_digits_of_the_general_path(
     doubles: list[float], floats: list[float]
@@ -104,7 +106,7 @@ def test_doubles_have_the_digits_of_the_general_path(
     same_on_both_paths(layout, [written_graph(layout, one, dialect) for one in nodes], dialect)
 
 
-@settings(OFTEN, max_examples=200)
+@settings(OFTEN, max_examples=examples(200))
 @given(graphs(), VERSIONS, st.data())
 def test_any_damage_is_the_same_on_both_paths(
     drawn: tuple[Kryo, list[KryoNode | None]], version: KryoVersion, data: st.DataObject
@@ -131,9 +133,7 @@ def test_what_lies_behind_a_graph_is_the_same_on_both_paths(
     same_on_both_paths(around, records, dialect)
 
 
-@pytest.mark.parametrize(
-    "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]
-)
+@each("vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS])
 def test_what_the_jars_wrote_is_the_same_on_both_paths(vector: dict[str, Any]) -> None:
     layout, dialect = layout_of(vector["snapshot"]), DIALECTS[vector["flink"][0]]
     data = bytes.fromhex(vector["data"])

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import support.flink_vectors as flink
+from support.each import each
 from support.passed_state import infos_of, key_of
 from support.sample_rows import Sample, samples
 from support.slow_cases import fast_few
@@ -45,9 +46,7 @@ def is_writable(vector: dict[str, Any]) -> bool:
 VECTORS = [one for one in flink.VECTORS if is_writable(one)]
 
 
-@pytest.mark.parametrize(
-    "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]
-)
+@each("vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS])
 def test_encodes_the_bytes_that_the_jar_wrote(vector: dict[str, Any]) -> None:
     data = bytes.fromhex(vector["data"])
     layout = flink.layout_of(bytes.fromhex(vector["snapshot"]))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from support.any_kryo import PARTS, POINT, ROOT
 from support.decoding import OFTEN, SUBCLASSES, has_type, records, same_on_both, written
+from support.each import each
 from support.every_layout import EXAMPLES, INT, LONG
 
 from savepoint_formats import layout as layouts
@@ -67,7 +68,7 @@ def test_what_is_only_written_one_by_one_has_a_reason(
 
 
 @pytest.mark.parametrize("version", KryoVersion)
-@pytest.mark.parametrize("name", sorted(CLASSES))
+@each("name", sorted(CLASSES))
 def test_a_field_of_a_known_class_has_a_program_or_a_reason(
     name: str, version: KryoVersion
 ) -> None:

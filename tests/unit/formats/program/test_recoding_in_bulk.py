@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.any_kryo import PARTS, ROOT, graphs, written_graph
 from support.decoding import OFTEN
+from support.each import each
 from support.kryo_vectors import NEW, OLD, VECTORS, layout_of, named
 
 from savepoint_formats import layout as layouts
@@ -73,7 +74,7 @@ def test_any_graph_is_the_same_as_one_by_one(
     same_as_one_by_one(layout, records, reads, writes)
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda one: f"{one['name']} {one['flink']}")
+@each("vector", VECTORS, ids=lambda one: f"{one['name']} {one['flink']}")
 def test_what_the_jars_wrote_is_the_same_as_one_by_one(vector: dict[str, Any]) -> None:
     reads = OLD if vector["flink"].startswith("1") else NEW
     data = bytes.fromhex(vector["data"])

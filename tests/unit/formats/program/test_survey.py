@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.any_kryo import PARTS, graphs, written_graph
 from support.decoding import OFTEN
+from support.each import each
 from support.kryo_vectors import NEW, OLD, VECTORS, layout_of
 
 from savepoint_formats import layout as layouts
@@ -88,7 +89,7 @@ def test_damage_is_found_as_one_by_one(
     same_as_one_by_one(replace(graph, classes=()), [bytes(record)], reads)
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda one: f"{one['name']} {one['flink']}")
+@each("vector", VECTORS, ids=lambda one: f"{one['name']} {one['flink']}")
 @pytest.mark.parametrize("knows", [True, False])
 def test_what_the_jars_wrote_is_looked_at_as_one_by_one(
     vector: dict[str, Any], *, knows: bool

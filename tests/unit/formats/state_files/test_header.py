@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from support.each import each
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError, UnsupportedVersionError
@@ -320,13 +321,13 @@ def test_a_new_role_or_option_is_no_error() -> None:
     assert parse(data).states[0].option("NEW_OPTION") == "VALUE"
 
 
-@pytest.mark.parametrize("cut", range(0, len(GOLDEN), 3))
+@each("cut", range(0, len(GOLDEN), 3))
 def test_every_cut_of_a_keyed_header_is_noticed(cut: int) -> None:
     with pytest.raises(FormatError):
         KeyedBackendHeader.parse(HeaderBytes(GOLDEN[:cut], "file"))
 
 
-@pytest.mark.parametrize("cut", range(len(GOLDEN_OPERATOR)))
+@each("cut", range(len(GOLDEN_OPERATOR)))
 def test_every_cut_of_an_operator_header_is_noticed(cut: int) -> None:
     with pytest.raises(FormatError):
         OperatorBackendHeader.parse(HeaderBytes(GOLDEN_OPERATOR[:cut], "file"))

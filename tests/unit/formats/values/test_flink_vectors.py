@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.each import each
 from support.flink_vectors import (
     CORPUS,
     FAMILIES,
@@ -27,12 +28,8 @@ from savepoint_formats.hashing.scalar_hashes import bytes_hashes
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.value_writer import write_value
 
-EVERY_VECTOR = pytest.mark.parametrize(
-    "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]
-)
-EVERY_FAMILY = pytest.mark.parametrize(
-    ("folder", "family"), FAMILIES, ids=[folder for folder, _ in FAMILIES]
-)
+EVERY_VECTOR = each("vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS])
+EVERY_FAMILY = each(("folder", "family"), FAMILIES, ids=[folder for folder, _ in FAMILIES])
 
 # A key of these types has the hash code of its class, which the layout does not tell.
 OTHER_CLASS = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.each import each
 from support.value_layouts import (
     COLOR,
     EITHER,
@@ -329,7 +330,7 @@ GOLDEN: list[tuple[str, Layout, str, Any]] = [
     ),
 ]
 IDS = [name for name, _, _, _ in GOLDEN]
-EVERY_GOLDEN = pytest.mark.parametrize(
+EVERY_GOLDEN = each(
     ("layout", "data", "value"),
     [(layout, bytes.fromhex(data), value) for _, layout, data, value in GOLDEN],
     ids=IDS,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
+from support.each import each
 from support.flink_vectors import CORPUS
 from support.kryo_vectors import COLORS, DIALECTS, TEXT, VECTORS, layout_of, read
 
@@ -118,9 +119,7 @@ def comparable(written: Any) -> Any:
             return written
 
 
-@pytest.mark.parametrize(
-    "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]
-)
+@each("vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS])
 def test_reads_the_graph_that_the_jar_wrote(vector: dict[str, Any]) -> None:
     value = read(vector["data"], DIALECTS[vector["flink"][0]], layout_of(vector["snapshot"]))
     match vector["name"], value:
@@ -136,9 +135,7 @@ def test_reads_the_graph_that_the_jar_wrote(vector: dict[str, Any]) -> None:
             assert convention(value) == comparable(vector["value"])
 
 
-@pytest.mark.parametrize(
-    "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]
-)
+@each("vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS])
 def test_every_cut_of_a_graph_becomes_bytes_or_an_error(vector: dict[str, Any]) -> None:
     data, layout = bytes.fromhex(vector["data"]), layout_of(vector["snapshot"])
     for cut in range(len(data)):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.each import each
 from support.kryo_vectors import COLORS, TEXT, VECTORS, layout_of, named
 
 from savepoint_formats.bytes.chunk import Chunk
@@ -120,7 +121,7 @@ def test_an_object_that_the_jar_wrote_is_a_struct(vector: dict[str, Any]) -> Non
     ]
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda one: f"{one['name']} {one['flink']}")
+@each("vector", VECTORS, ids=lambda one: f"{one['name']} {one['flink']}")
 def test_descriptions_change_nothing_for_other_classes(vector: dict[str, Any]) -> None:
     layout = layout_of(vector["snapshot"])
     if layout.class_name not in {one.class_name for one in CLASSES}:

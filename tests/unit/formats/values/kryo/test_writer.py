@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.each import each
 from support.kryo_vectors import ANYTHING, DIALECTS, NEW, OLD, VECTORS, layout_of, named, read
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
@@ -26,9 +27,7 @@ FORGOTTEN = {"kryo:pattern": "4e01612eaa00"}
 """A pattern whose flags (CASE_INSENSITIVE) 2.24 doesn't keep."""
 
 
-@pytest.mark.parametrize(
-    "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]
-)
+@each("vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS])
 def test_what_was_read_is_written_byte_by_byte(vector: dict[str, Any]) -> None:
     layout, dialect = layout_of(vector["snapshot"]), DIALECTS[vector["flink"][0]]
     nodes = nodes_of(vector["data"], layout, dialect)
@@ -39,7 +38,7 @@ def test_what_was_read_is_written_byte_by_byte(vector: dict[str, Any]) -> None:
         assert written(nodes, layout, dialect) == vector["data"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_what_kryo_2_wrote_is_written_as_kryo_5_writes_it(name: str) -> None:
     old, new = BY_VERSION[name, "1"], BY_VERSION[name, "2"]
     nodes = nodes_of(old["data"], layout_of(old["snapshot"]), OLD)
