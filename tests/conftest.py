@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.nightly import examples, is_night
 from support.s3_server import S3Server
 from support.tests_of import files_of
 
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 
 # Other tests run meanwhile: how long a call takes says nothing of it.
-# Half as many examples as by default find what they find in other runs: each run has others.
+# Few examples find what they find in other runs: each run has others, that of each night too.
 settings.register_profile(
-    "results", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+    "results",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")) and not is_night(),
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("results")
 

@@ -1,4 +1,4 @@
-"""A few jobs of Spark, end to end: these run with the fast tests."""
+"""A few jobs of Spark, end to end; the first one runs with the fast tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.smoke
-
 UID = "accounts"
 
 
+@pytest.mark.smoke
 def test_a_savepoint_of_flink_is_read_by_sql(spark: SparkSession, samples: Path) -> None:
     savepoint = Savepoint.load(spark, str(samples / "currency-2.2.1-rocksdb-native"))
     savepoint.register()

@@ -34,8 +34,9 @@ from savepoint_formats.program.program import Storage
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, entry_type
 from support.any_layout import ANY
+from support.nightly import examples
 
-OFTEN = settings(max_examples=80, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
 
 
 def has_type(layout: Layout) -> bool:

@@ -120,6 +120,7 @@ def test_history_shows_a_key_in_each_snapshot(samples: Path) -> None:
     assert (code, "none" in output) == (3, True)
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_page_takes_the_place_of_another_as_a_whole(states: Path, tmp_path: Path) -> None:
     code, output = run("stats", states, "--html", tmp_path / "nowhere" / "report.html")
     assert (code, "report.html can't be written" in output) == (1, True)

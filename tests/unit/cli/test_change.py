@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import SparkSession
 from support.commands import run
+from support.slow_cases import slow_unless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +98,7 @@ def test_what_is_wrong_with_a_field(
     assert not out.exists()
 
 
-@pytest.mark.parametrize("command", FIELD_CHANGES)
+@pytest.mark.parametrize("command", slow_unless("widen-field".__eq__, FIELD_CHANGES))
 def test_a_dry_run_tries_a_change_of_fields_without_spark(
     command: str, states: Path, out: Path
 ) -> None:

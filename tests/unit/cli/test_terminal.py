@@ -144,6 +144,7 @@ def test_a_terminal_shows_the_first_digits_of_hashes(
     assert HASH in whole.text
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("words", [("doctor", "--target", "2.2"), ("describe", "--all")])
 def test_rows_of_an_operator_are_a_group(words: tuple[str, ...]) -> None:
     with Terminal((words[0], WINDOWS, *words[1:]), columns=160) as terminal:
@@ -168,7 +169,7 @@ def test_keys_can_be_pasted_into_a_command() -> None:
         assert key in terminal.text.split()
 
 
-@pytest.mark.parametrize("lines", [24, 40])
+@pytest.mark.parametrize("lines", slow_unless((24).__eq__, [24, 40]))
 def test_stats_are_one_screen_with_what_is_largest_first(lines: int) -> None:
     with Terminal(("stats", STATES), lines=lines, columns=140) as terminal:
         assert terminal.finish() == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.nightly import examples
 from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
@@ -276,7 +277,9 @@ def test_each_byte_of_metadata_is_told_or_does_not_matter(sample: Sample, tmp_pa
     for one in inline_bytes(CheckpointMetadata.read(DataInputView(data))):
         content.update(range(data.index(one), data.index(one) + len(one)))
     chance = random.Random(sample.name)
-    for place in chance.sample([one for one in range(len(data)) if one not in content], 60):
+    for place in chance.sample(
+        [one for one in range(len(data)) if one not in content], examples(60)
+    ):
         changed = bytearray(data)
         changed[place] ^= chance.choice([1, 2, 0x80, 0xFF])
         path.write_bytes(bytes(changed))

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import types
 from pyspark.sql.types import StructField, StructType
 from support.sample_rows import Sample, samples
+from support.slow_cases import few_by_day
 
 from savepoint_database.types.spark_values import PRINTABLE, SPARK, from_spark
 from savepoint_formats.errors import (
@@ -47,7 +48,7 @@ def printed(values: list[Any], data_type: pa.DataType) -> list[Any]:
     return list(PRINTABLE.batch(batch(values, data_type)).column("column").to_pylist())
 
 
-@pytest.mark.parametrize("sample", samples(), ids=str)
+@pytest.mark.parametrize("sample", few_by_day(samples()), ids=str)
 def test_the_schema_is_the_one_that_the_savepoint_tells(
     spark: SparkSession, sample: Sample
 ) -> None:

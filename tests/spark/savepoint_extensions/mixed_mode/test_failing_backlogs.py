@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from support.nightly import nightly
 from support.spark_processes import workers_of
 
 from state_processor import BacklogResult
@@ -95,6 +96,7 @@ def found(spark: SparkSession, directory: Path) -> list[int]:
     return [*read.collect()[0], *output.collect()[0], timers, *of_rows]
 
 
+@nightly
 def test_a_backlog_whose_driver_dies_is_run_anew_and_a_task_whose_worker_dies_too(
     spark: SparkSession, tmp_path: Path
 ) -> None:

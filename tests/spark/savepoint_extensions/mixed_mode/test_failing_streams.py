@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from support.nightly import nightly
 from support.spark_processes import workers_of
 from support.streamed_rows import StreamedRows
 
@@ -110,6 +111,7 @@ def check(spark: SparkSession, folder: Path) -> None:
     assert fired == [at + 10 for at in times if at + 10 <= watermark]
 
 
+@nightly
 def test_drivers_and_workers_that_are_killed_leave_what_others_leave(
     spark: SparkSession, tmp_path: Path
 ) -> None:

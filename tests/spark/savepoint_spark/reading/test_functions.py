@@ -16,6 +16,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import Row
 from support.reader_jobs import calls_of, content, job_of, rows_of, state_of
 from support.sample_rows import Sample, in_order, samples, told, with_columns
+from support.slow_cases import few_by_day
 
 from savepoint_database.types.descriptors import ValueStateDescriptor
 from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
@@ -138,7 +139,7 @@ def test_an_error_of_its_own_keeps_its_frames() -> None:
     assert "run" in names
 
 
-@pytest.mark.parametrize(("sample", "uid"), KEYED, ids=str)
+@pytest.mark.parametrize(("sample", "uid"), few_by_day(KEYED), ids=str)
 def test_a_function_sees_every_state_of_every_key(sample: Sample, uid: str) -> None:
     savepoint = sample.open()
     scan = savepoint.scan(f"{uid}.keyed_state")
@@ -151,7 +152,7 @@ def test_a_function_sees_every_state_of_every_key(sample: Sample, uid: str) -> N
     assert in_order(found) == in_order(expected)
 
 
-@pytest.mark.parametrize("sample", STATES, ids=str)
+@pytest.mark.parametrize("sample", few_by_day(STATES), ids=str)
 def test_a_function_sees_the_timers_of_each_key(sample: Sample) -> None:
     keys = {row["key"] for row in sample.keyed_state("stateful")}
     schema = pa.schema([("key", pa.utf8()), ("domain", pa.utf8()), ("timestamp", pa.int64())])

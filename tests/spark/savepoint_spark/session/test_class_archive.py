@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.nightly import nightly
 
 from savepoint_spark.session.java_runtime import Java, archive_options, ensure_java
 
@@ -29,6 +30,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     return java
 
 
+@nightly
 @pytest.mark.usefixtures("slow")
 def test_a_second_session_takes_the_classes_of_the_first(java: Java, tmp_path: Path) -> None:
     log = tmp_path / "classes.log"

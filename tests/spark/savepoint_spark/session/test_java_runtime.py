@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.nightly import nightly
 
 from savepoint_spark.session.java_runtime import cache_folder, ensure_java
 
@@ -50,6 +51,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return programs
 
 
+@nightly
 def test_a_session_runs_on_the_packaged_java(machine: Path, tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F
+from support.nightly import nightly
 from support.spark_processes import workers_of
 
 from savepoint_formats.errors import SavepointNotFoundError
@@ -120,6 +121,7 @@ def test_a_task_whose_worker_dies_is_done_again_and_leaves_nothing(target: Path)
     ]
 
 
+@nightly
 def test_a_writer_that_dies_leaves_no_savepoint(target: Path) -> None:
     writer = start(target)
     wait_for_data(writer, target, frozenset())

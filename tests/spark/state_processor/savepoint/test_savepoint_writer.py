@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.sample_rows import SAMPLES, Sample, rows_of, samples
+from support.slow_cases import few_by_day
 
 from savepoint_formats.errors import (
     EmptySavepointError,
@@ -78,7 +79,7 @@ def copy_and_compare(source: Savepoint, out: Path, uids: tuple[str, ...] = ()) -
     assert written.size == sum(file.stat().st_size for file in moved.iterdir())
 
 
-@pytest.mark.parametrize("sample", samples(), ids=str)
+@pytest.mark.parametrize("sample", few_by_day(samples()), ids=str)
 def test_a_moved_copy_tells_the_same_as_its_original(sample: Sample, tmp_path: Path) -> None:
     copy_and_compare(sample.open(), tmp_path / "out", sample.uids)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
@@ -23,7 +24,7 @@ from savepoint_formats.entries.stored_entries import (
 )
 from savepoint_formats.program.byte_ranges import Ranges
 
-OFTEN = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 END = b"\xff\xff"
 
 Entry = tuple[int, bytes, bytes]
@@ -196,7 +197,7 @@ def in_one_chunk(states: dict[int, list[Entry]]) -> list[RunEntries]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     states=st.dictionaries(st.integers(0, 5), ENTRIES, max_size=3), prefix=st.sampled_from([1, 2])
 )

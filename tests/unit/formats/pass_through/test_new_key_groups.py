@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.entries.stored_entries import StoredEntries
@@ -84,7 +85,7 @@ USER_KEYS = [(Long(), 5), (Text(), "a user key")]
 
 
 @pytest.mark.parametrize("kind", [StateKind.VALUE, StateKind.LIST, StateKind.MAP, StateKind.TIMERS])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_a_key_is_told_from_all_that_lies_around_it(data: st.DataObject, kind: StateKind) -> None:
     key, any_key = data.draw(st.sampled_from(KEYS))
@@ -101,7 +102,7 @@ def test_a_key_is_told_from_all_that_lies_around_it(data: st.DataObject, kind: S
 
 
 @pytest.mark.parametrize("before", [100, BEFORE, AFTER])
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     keys=st.lists(INTS, min_size=1),
     after=st.integers(1, 1 << 15) | st.sampled_from([1, 256, 1 << 15]),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 from support.sample_rows import Sample
 
 from savepoint_formats.errors import TruncatedError
@@ -50,7 +51,7 @@ def left_in(target: NewSnapshot, files: Sequence[Sequence[Run]]) -> PlacedRuns:
     return PlacedRuns.of(parts)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(files=st.lists(RUNS, max_size=3), start=st.integers(0, 9), count=st.integers(1, 10))
 def test_a_file_is_as_if_its_runs_had_come_in_order(
     files: list[list[Run]],

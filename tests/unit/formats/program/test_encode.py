@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import decoding
 from support.any_layout import VARIANTS
+from support.nightly import examples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
@@ -41,7 +42,7 @@ from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.state_entries import EntryWriter, entry_type
 
-OFTEN = settings(max_examples=50, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=examples(50), suppress_health_check=list(HealthCheck))
 ANY_RECORDS = decoding.records() | decoding.entry_records()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.sample_rows import Sample, in_order, rows_of, samples, with_columns
-from support.slow_cases import slow_unless, stands_for_others
+from support.slow_cases import nightly_unless, stands_for_others
 
 from savepoint_formats.state_files.state import StateKind
 
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.usefixtures("both_ways"),
     pytest.mark.parametrize(
         ("both_ways", "sample"),
-        slow_unless(
+        nightly_unless(
             lambda case: case[0] == "machine code" or stands_for_others(case[1]),
             product(("machine code", "interpreted"), samples()),
         ),

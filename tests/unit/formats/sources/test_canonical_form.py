@@ -23,6 +23,7 @@ from support.hand_made import (
     operator_of,
     timers_of,
 )
+from support.nightly import examples
 from support.passed_state import entries_in, sections_of
 
 from savepoint_formats.bytes.chunk import Chunk
@@ -117,7 +118,7 @@ def canonical_form(
     return CanonicalForm(state, None).entries(found), end
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_they_are_what_the_general_path_writes(data: st.DataObject) -> None:
     namespace, scopes = data.draw(st.sampled_from(NAMESPACES))

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_formats.tables.flat import flattened
 
@@ -13,7 +14,7 @@ KEYS = st.text(max_size=3)
 LISTS = st.lists(st.tuples(KEYS, st.none() | st.lists(st.integers(0, 9), max_size=6)), max_size=6)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(LISTS, st.integers(1, 200))
 def test_batches_are_the_rows_of_all_lists(rows: list[tuple[str, list[int]]], size: int) -> None:
     columns = {"key": pa.array([key for key, _ in rows], pa.string())}
@@ -24,7 +25,7 @@ def test_batches_are_the_rows_of_all_lists(rows: list[tuple[str, list[int]]], si
     ]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.tuples(KEYS, st.dictionaries(KEYS, st.integers(0, 9), max_size=6)), max_size=6))
 def test_batches_are_the_rows_of_all_maps(rows: list[tuple[str, dict[str, int]]]) -> None:
     columns = {"key": pa.array([key for key, _ in rows], pa.string())}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.any_layout import ANY
+from support.nightly import examples
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import SavepointError
@@ -33,7 +34,7 @@ def written(layout: Layout, value: Any) -> bytes:
     return view.to_bytes()
 
 
-OFTEN = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 
 
 @OFTEN

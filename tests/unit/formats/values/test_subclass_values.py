@@ -7,6 +7,7 @@ from collections import Counter
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
@@ -58,7 +59,7 @@ ITEMS = st.tuples(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(sorted(AROUND)), st.lists(ITEMS, max_size=20))
 def test_all_of_them_are_seen_and_nothing_else(
     where: str, items: list[tuple[int, str, str | None]]

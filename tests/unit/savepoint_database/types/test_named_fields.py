@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row
+from support.nightly import examples
 
 from savepoint_database.types.named_fields import all_places, arranged, field_places
 from savepoint_database.types.python_values import OutputRows, python_values
@@ -178,7 +179,7 @@ def any_value(data_type: pa.DataType, draw: Callable[[Any], Any]) -> Any:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(struct_pairs(), st.data())
 def test_a_column_is_arranged_by_names_at_any_depth(
     types: tuple[pa.DataType, pa.DataType], data: st.DataObject

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_extensions.mixed_mode import sorted_file
 from savepoint_extensions.mixed_mode.sorted_file import SortedFile, write_sorted
@@ -30,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sorted")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(keys=st.lists(KEYS, max_size=20), wanted=st.lists(KEYS, max_size=5))
 def test_rows_of_a_key_are_all_that_there_are(
     folder: Path, keys: list[bytes], wanted: list[bytes]
@@ -44,7 +45,7 @@ def test_rows_of_a_key_are_all_that_there_are(
         assert list(file.rows_of(key)) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(times=st.lists(TIMES, max_size=20), low=TIMES, high=TIMES)
 def test_a_range_of_times_has_those_above_its_low_end(
     folder: Path, times: list[int], low: int, high: int

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_extensions.mixed_mode.stored_backend import (
     KeyRow,
@@ -90,7 +91,7 @@ def seen(states: list[Any]) -> list[Any]:
 VALUES = st.tuples(*(st.none() | strategy for _, strategy in DESCRIPTORS)).map(list)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(VALUES, VALUES, st.sets(LONGS, max_size=4), st.sets(LONGS, max_size=4))
 def test_a_key_has_again_what_was_stored(
     one: list[Any], other: list[Any], event: set[int], processing: set[int]
@@ -115,7 +116,7 @@ def test_a_key_has_again_what_was_stored(
     assert row.is_empty == (not any((event, processing)) and one == [None] * len(one))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(VALUES)
 def test_its_bytes_are_those_of_the_serializers_of_a_savepoint(values: list[Any]) -> None:
     made, states, _ = backend()

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_formats.errors import NullKeyError
 from savepoint_functions.aggregating.accumulators import Counted, Summed, Top
@@ -67,7 +68,7 @@ def combined(
 ROWS = st.tuples(st.integers(0, 5), st.integers(0, 2), st.none() | st.integers(-99, 99))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     partitions=st.lists(
         st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1), min_size=1, max_size=3

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import BottommostLevelCompaction, CompactOptions, Rdict
+from support.nightly import examples
 from support.rocksdb_databases import (
     SMALL,
     Entries,
@@ -114,7 +115,7 @@ BATCHES = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(BATCHES, st.sampled_from([1, SMALL, 1 << 20]))
 def test_any_history_ends_as_in_rocksdb(
     batches: list[dict[bytes, tuple[str, bytes]]], size: int

@@ -20,7 +20,7 @@ from support.rocksdb_databases import (
     read_by_rocksdb,
     varint,
 )
-from support.slow_cases import slow_unless, stands_for_others
+from support.slow_cases import nightly_unless, stands_for_others
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.key_groups.ranges import prefix_size
@@ -74,7 +74,7 @@ SNAPSHOTS = [path for path in snapshots() if any(incremental_files(path))]
 @pytest.mark.skipif(not SNAPSHOTS, reason="no savepoints of RocksDB here")
 @pytest.mark.parametrize(
     "snapshot",
-    slow_unless(lambda path: stands_for_others(path.name), SNAPSHOTS),
+    nightly_unless(lambda path: stands_for_others(path.name), SNAPSHOTS),
     ids=lambda path: path.parent.name + "/" + path.name,
 )
 def test_what_flink_wrote_is_read_as_rocksdb_reads_it(snapshot: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from support.object_classes import CLASSES
 from support.object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
 from support.passed_state import passed_on, rows_by_table
-from support.slow_cases import slow_unless
+from support.slow_cases import nightly_unless
 
 from savepoint_formats.errors import UndecodableError
 
@@ -24,7 +24,7 @@ def is_fast(sample: str) -> bool:
     ) or sample == "objects-2.2.1-hashmap-canonical"
 
 
-pytestmark = pytest.mark.parametrize("sample", slow_unless(is_fast, OBJECTS))
+pytestmark = pytest.mark.parametrize("sample", nightly_unless(is_fast, OBJECTS))
 
 PARCEL, *SHAPES = CLASSES
 

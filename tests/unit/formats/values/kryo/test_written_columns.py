@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.nightly import examples
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import UnencodableError
@@ -105,7 +106,7 @@ def read_again(layout: Kryo, data: pa.LargeBinaryArray) -> pa.Array:
 
 
 @both
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(row=ROWS)
 def test_any_object_of_a_described_class_is_read_as_it_was_written(
     version: str, row: dict[str, Any]

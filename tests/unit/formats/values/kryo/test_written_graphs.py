@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.kryo_vectors import ANYTHING, NEW, OLD, TEXT
+from support.nightly import examples
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.values.kryo.classes import WRAPPERS
@@ -99,7 +100,7 @@ def written(graph: KryoNode, dialect: KryoDialect) -> bytes:
 
 
 @pytest.mark.parametrize("dialect", [OLD, NEW], ids=["2.24", "5.6"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graph=GRAPHS)
 def test_a_graph_is_the_same_when_it_was_written_and_read(
     dialect: KryoDialect, graph: KryoNode
@@ -113,7 +114,7 @@ def test_a_graph_is_the_same_when_it_was_written_and_read(
     assert written(again, dialect) == data
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graph=GRAPHS)
 def test_a_graph_is_the_same_on_the_way_from_kryo_2_to_kryo_5(graph: KryoNode) -> None:
     old = NodeGraph(ANYTHING, DataInputView(written(graph, OLD)), OLD).read_nodes()

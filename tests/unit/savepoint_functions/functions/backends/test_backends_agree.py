@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.backend_states import AVERAGE, BY_DAY, MOST, NAMES, TOTAL, switch
+from support.nightly import examples
 
 from savepoint_functions.functions.backends import state_backend
 from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
@@ -54,7 +55,7 @@ def contents(name: str, steps: list[tuple[int, str, int]]) -> dict[int, Any]:
         return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(STEPS)
 def test_all_backends_have_the_same_in_the_end(steps: list[tuple[int, str, int]]) -> None:
     in_order = sorted(steps, key=lambda step: step[0])
