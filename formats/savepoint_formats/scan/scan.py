@@ -51,7 +51,7 @@ from savepoint_formats.sources.entry_source import BATCH_SIZE, SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.state import State, StateKind, key_layout
-from savepoint_formats.tables.flat import flat_fields, flat_state, flattened
+from savepoint_formats.tables.flat import flat_fields, flat_state, rows_of_elements
 from savepoint_formats.tables.tables import (
     KEY,
     KEY_GROUP,
@@ -371,7 +371,9 @@ class TableScan(TableResults):
             # The bytes of the batch may be needed no more while others use its columns.
             del batch, rows
             is_flat = self.options.flat is not None and shown in columns
-            yield from flattened(columns, columns.pop(shown), BATCH_SIZE) if is_flat else [columns]
+            yield from (
+                rows_of_elements(columns, columns.pop(shown), BATCH_SIZE) if is_flat else [columns]
+            )
 
     def _timers(
         self, source: KeyedSource | RawKeyedSource, key_groups: KeyGroupRange

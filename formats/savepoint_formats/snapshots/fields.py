@@ -99,7 +99,7 @@ def _write_optional_map(view: DataOutputView, entries: tuple[OptionalEntry, ...]
                 BYTES.write(view, data)
 
 
-def names_of(count: int) -> Codec:
+def optional_names(count: int) -> Codec:
     """A bool; if it is set, ``count`` names follow. None if it is not."""
 
     def read(view: SnapshotView) -> tuple[str, ...] | None:

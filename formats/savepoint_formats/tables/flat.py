@@ -49,7 +49,7 @@ def flat_fields(name: str, collection: pa.DataType) -> list[pa.Field]:
     raise StateNotFoundError(f"state {name!r} is not a list or map, but {collection}")
 
 
-def flattened(
+def rows_of_elements(
     columns: dict[str, pa.Array], collections: pa.Array, size: int
 ) -> Iterator[dict[str, pa.Array]]:
     """Batches of about ``size`` bytes with a row per element of ``collections``.

@@ -21,7 +21,7 @@ from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES
-from savepoint_formats.values.kryo.objects import Detailed, KryoNode, flattened
+from savepoint_formats.values.kryo.objects import Detailed, KryoNode, without_nodes
 from savepoint_formats.values.kryo.types import UnfitError
 from savepoint_formats.values.kryo.writer import write_nodes
 from savepoint_formats.values.pojo_values import IS_NULL, IS_SUBCLASS, NO_SUBCLASS
@@ -84,12 +84,12 @@ class ObjectWriter:
                 else:
                     self.write(node, inner)
             case layouts.Repeated(element):
-                values = elements_of(node)
+                values = node_elements(node)
                 self._target.write_int(len(values))
                 for value in values:
                     self.write(value, element)
             case layouts.MapOf(key, value):
-                pairs = elements_of(node)
+                pairs = node_elements(node)
                 self._target.write_int(len(pairs))
                 for pair in pairs:
                     self.write(pair[0], key)
@@ -152,7 +152,7 @@ class ObjectWriter:
             raise UnencodableError(str(error)) from error
 
 
-def elements_of(node: KryoNode | None) -> list[Value]:
+def node_elements(node: KryoNode | None) -> list[Value]:
     """The elements of a collection or array, or the pairs of a map; else ``UnencodableError``."""
     content = None if node is None else node.content
     values = content.values if isinstance(content, Detailed) else content
@@ -171,7 +171,7 @@ def _value(node: Value) -> Value:
     """The value of an object, as ``to_pylist`` gives it."""
     if not isinstance(node, KryoNode):
         return node
-    plain = flattened(node)
+    plain = without_nodes(node)
     if node.class_name in _DATES:
         return times.to_timestamp(plain.fields["millis"], "ms", is_utc=True)
     declared = DECLARED_TYPES.get(node.class_name)

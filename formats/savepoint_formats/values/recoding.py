@@ -23,7 +23,7 @@ from savepoint_formats.errors import UndecodableError, UnencodableError
 from savepoint_formats.layout import nodes_of
 from savepoint_formats.values.kryo.graph import NodeGraph
 from savepoint_formats.values.kryo_collections import Probe, probed
-from savepoint_formats.values.kryo_values import ObjectWriter, elements_of
+from savepoint_formats.values.kryo_values import ObjectWriter, node_elements
 from savepoint_formats.values.pojo_values import (
     IS_NULL,
     IS_SUBCLASS,
@@ -208,7 +208,7 @@ class ValueWalk:
         return tuple(field.name for field in classes[class_name].fields)
 
     def _look_into(self, number: int, node: KryoNode | None) -> None:
-        for element in [] if node is None else elements_of(node):
+        for element in [] if node is None else node_elements(node):
             nodes = element if isinstance(element, tuple) else (element,)
             names = tuple(None if inner is None else inner.class_name for inner in nodes)
             self.seen.append((number, names))

@@ -99,7 +99,7 @@ def changed_pairs(
         yield batch.column("before"), batch.column("after")
 
 
-def taken(table: pa.Table, rows: pa.Array) -> pa.Table:
+def rows_at(table: pa.Table, rows: pa.Array) -> pa.Table:
     """These rows, batch by batch, because Arrow's ``take`` first copies whole columns of texts."""
     order = np.argsort(rows)
     numbers = rows.to_numpy()[order]
@@ -357,11 +357,11 @@ class TableDiff:
         counts.updated += count
         counts.unchanged -= len(deleted) + count
         if len(deleted):
-            yield from self._shaped(taken(before, deleted), ["delete"] * len(deleted))
+            yield from self._shaped(rows_at(before, deleted), ["delete"] * len(deleted))
         if len(inserted):
-            yield from self._shaped(taken(after, inserted), ["insert"] * len(inserted))
+            yield from self._shaped(rows_at(after, inserted), ["insert"] * len(inserted))
         if count:
-            images = [taken(before, updated), taken(after, second.filter(is_updated))]
+            images = [rows_at(before, updated), rows_at(after, second.filter(is_updated))]
             order = np.arange(2 * count).reshape(2, count).T.ravel()
             names = [PREIMAGE, POSTIMAGE] * count
             yield from self._shaped(pa.concat_tables(images).take(order), names)

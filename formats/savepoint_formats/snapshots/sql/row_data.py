@@ -47,7 +47,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import map_of, numbered
-from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, Following, names_of, number
+from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, Following, number, optional_names
 from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
 from savepoint_formats.snapshots.sql.logical_type import logical_type
 
@@ -69,7 +69,7 @@ _TIMESTAMP_PRECISION = number(0, 9)
 _ARITY = number(0, 0x7FFF_FFFF)
 
 
-def plain(
+def unversioned(
     layout: Callable[[TypeSerializerSnapshot], Layout], parts: int | None = None, **fields: Codec
 ) -> SnapshotKind:
     """The kind of a snapshot whose body has these fields in every version."""
@@ -91,7 +91,7 @@ def _row_body(version: int) -> tuple[Field, ...]:
 
 
 _FIRST_WITH_NAMES = 4
-_ROW_FIELDS = Following(lambda before: names_of(len(before[0])))
+_ROW_FIELDS = Following(lambda before: optional_names(len(before[0])))
 
 
 def _untyped_row(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -118,22 +118,22 @@ _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
         "RowDataSerializer",
         "BaseRowSerializer",
     ),
-    plain(_untyped_row, arity=_ARITY): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
+    unversioned(_untyped_row, arity=_ARITY): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
     simple(layouts.Utf8()): ("StringDataSerializer", "BinaryStringSerializer"),
-    plain(timestamp, precision=_TIMESTAMP_PRECISION): (
+    unversioned(timestamp, precision=_TIMESTAMP_PRECISION): (
         "TimestampDataSerializer",
         "SqlTimestampSerializer",
     ),
-    plain(_array, element_type=JAVA, element_serializer=JAVA): (
+    unversioned(_array, element_type=JAVA, element_serializer=JAVA): (
         "ArrayDataSerializer",
         "BaseArraySerializer",
     ),
-    plain(_map, key_type=JAVA, value_type=JAVA, key_serializer=JAVA, value_serializer=JAVA): (
+    unversioned(_map, key_type=JAVA, value_type=JAVA, key_serializer=JAVA, value_serializer=JAVA): (
         "MapDataSerializer",
         "BaseMapSerializer",
     ),
 }
-_DECIMAL = plain(
+_DECIMAL = unversioned(
     lambda snapshot: layouts.DecimalData(snapshot["precision"], snapshot["scale"]),
     precision=_DECIMAL_PRECISION,
     scale=_DECIMAL_SCALE,
@@ -145,13 +145,13 @@ register(
     {
         f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot": _DECIMAL,
         inner(f"{_TABLE}DecimalSerializer"): _DECIMAL,
-        f"{_TABLE}SortedMapSerializerSnapshot": plain(
+        f"{_TABLE}SortedMapSerializerSnapshot": unversioned(
             lambda snapshot: map_of(*snapshot.nested_layouts()),
             parts=2,
             comparator=JAVA,
             nested=NESTED,
         ),
-        f"{_SEQUENCED}RowDataKeySerializerSnapshot": plain(
+        f"{_SEQUENCED}RowDataKeySerializerSnapshot": unversioned(
             lambda snapshot: snapshot["row"].layout(), equaliser=BYTES, hash=BYTES, row=SNAPSHOT
         ),
     }
@@ -215,17 +215,19 @@ def _python_map(snapshot: TypeSerializerSnapshot) -> Layout:
 
 register(
     {
-        inner(f"{_PYTHON}RowDataSerializer"): plain(_python_row, types=JAVA_LIST, nested=NESTED),
-        inner(f"{_PYTHON}ArrayDataSerializer"): plain(
+        inner(f"{_PYTHON}RowDataSerializer"): unversioned(
+            _python_row, types=JAVA_LIST, nested=NESTED
+        ),
+        inner(f"{_PYTHON}ArrayDataSerializer"): unversioned(
             _python_array, element_type=JAVA, element_serializer=JAVA
         ),
-        f"{_PYTHON}MapDataSerializer$BaseMapSerializerSnapshot": plain(
+        f"{_PYTHON}MapDataSerializer$BaseMapSerializerSnapshot": unversioned(
             _python_map, key_type=JAVA, value_type=JAVA, key_serializer=JAVA, value_serializer=JAVA
         ),
-        f"{_PYTHON}DecimalDataSerializer$DecimalSerializerSnapshot": plain(
+        f"{_PYTHON}DecimalDataSerializer$DecimalSerializerSnapshot": unversioned(
             lambda _snapshot: layouts.Utf8(), precision=number(1, 38), scale=number(0, 38)
         ),
-        inner(f"{_PYTHON}TimestampSerializer"): plain(timestamp, precision=number(0, 9)),
+        inner(f"{_PYTHON}TimestampSerializer"): unversioned(timestamp, precision=number(0, 9)),
         inner(f"{_PYTHON}StringSerializer"): simple(layouts.Utf8()),
         inner(f"{_PYTHON}BigDecSerializer"): simple(layouts.Utf8()),
         inner(f"{_PYTHON}DateSerializer"): simple(layouts.Int()),

@@ -70,14 +70,14 @@ def plain(value: Value) -> Value:
     return value.content if isinstance(value, KryoNode) else value
 
 
-def flattened(value: Value) -> Value:
+def without_nodes(value: Value) -> Value:
     """A value of the JDK without nodes; it must not contain itself."""
     match value:
         case KryoNode():
-            return flattened(value.content)
+            return without_nodes(value.content)
         case KryoObject(class_name, fields):
             return KryoObject(
-                class_name, {name: flattened(field) for name, field in fields.items()}
+                class_name, {name: without_nodes(field) for name, field in fields.items()}
             )
         case _:
             return value

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_database.checks.table_diff import changed_pairs, hash_columns, pairing, taken
+from savepoint_database.checks.table_diff import changed_pairs, hash_columns, pairing, rows_at
 from savepoint_formats.checks.entry_digests import row_hashes
 
 Rows = list[tuple[int, int]]
@@ -64,4 +64,4 @@ def test_deleted_rows_come_first_and_updated_ones_last() -> None:
 @given(st.lists(st.integers(0, 29)), st.integers(1, 9))
 def test_rows_are_taken_from_all_batches(rows: list[int], size: int) -> None:
     table = pa.Table.from_batches(pa.table({"n": np.arange(30)}).to_batches(size))
-    assert taken(table, pa.array(rows, pa.int64())).column("n").to_pylist() == rows
+    assert rows_at(table, pa.array(rows, pa.int64())).column("n").to_pylist() == rows
