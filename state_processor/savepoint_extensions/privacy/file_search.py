@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.privacy.hidden_contents import (
@@ -10,7 +11,6 @@ from savepoint_extensions.privacy.hidden_contents import (
     framed_contents,
     table_versions,
 )
-from savepoint_extensions.privacy.text_forms import forms_pattern, is_only_text, text_forms
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.state_file import StateFile
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_extensions.privacy.text_forms import SoughtTexts
 
 _SST_SUFFIX = ".sst"
 _REWRITE = "; delete-keys --rewrite writes the operator without them"
@@ -32,10 +33,8 @@ _REWRITE = "; delete-keys --rewrite writes the operator without them"
 class FileSearch:
     """A search for texts in files; notes what could hide a value from it."""
 
-    def __init__(self, values: tuple[str, ...]) -> None:
-        self._forms = tuple(form for value in values for form in text_forms(value))
-        self._pattern = forms_pattern(self._forms)
-        self._others = tuple(value for value in values if not is_only_text(value))
+    def __init__(self, sought: SoughtTexts) -> None:
+        self._sought = sought
         self.counts: dict[str, int] = {}
         """Matches by file."""
         self.operators: dict[str, str] = {}
@@ -43,6 +42,8 @@ class FileSearch:
         self.digests: dict[str, str] = {}
         """SHA-256 by file."""
         self.problems: list[str] = []
+        self._parts: set[tuple[str, int]] = set()
+        """Files, or ranges of files that have several of Flink's, whose contents were searched."""
 
     def in_metadata(self, snapshot: Snapshot) -> None:
         """Searches ``_metadata``, which may have state of operators."""
@@ -67,10 +68,14 @@ class FileSearch:
         """Searches a file once; returns the number of entries of a table of RocksDB."""
         path, is_inline = _path_of(file), file.data is not None
         if not is_inline:
-            if path in self.digests:
+            if path not in self.digests:
+                self.operators[path] = operator
+                # Flink can merge many files into one; tables are ranges of it.
+                whole = replace(file, start=0, size=None, declared_size=None)
+                self._digest(path, whole.chunks(CHUNK_SIZE))
+            if (path, file.start) in self._parts:
                 return 0
-            self.operators[path] = operator
-            self._digest(path, file.chunks(CHUNK_SIZE))
+            self._parts.add((path, file.start))
         if is_table:
             return self._in_table(file, path)
         if not is_inline:
@@ -81,10 +86,10 @@ class FileSearch:
         """What the operator's files may hide from a search for texts."""
         handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
         has_changes = any(isinstance(it, ChangelogHandle) and it.changes for it in handles)
-        if self._others and (has_old_versions or has_changes):
+        if self._sought.has_others and (has_old_versions or has_changes):
             where = "its changelog" if has_changes else "tables of RocksDB"
             yield f"old versions and deleted keys in {where} are only searched as text{_REWRITE}"
-        if self._others:
+        if self._sought.has_others:
             for state in operator.catalog.states:
                 if state.kind.is_raw:
                     yield f"its {state.kind} state is only searched as text"
@@ -124,10 +129,12 @@ class FileSearch:
 
     def _count(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> None:
         count, rest = 0, b""
-        most = max(map(len, self._forms)) - 1
+        most = max(map(len, self._sought.forms)) - 1
         for buffer in buffers:
             data = rest + bytes(buffer)
-            count += len(self._pattern.findall(data)) - len(self._pattern.findall(rest))
+            count += len(self._sought.pattern.findall(data)) - len(
+                self._sought.pattern.findall(rest)
+            )
             rest = data[len(data) - min(most, len(data)) :]
         if count:
             self.counts[path] = self.counts.get(path, 0) + count

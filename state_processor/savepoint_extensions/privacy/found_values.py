@@ -18,6 +18,7 @@ from savepoint_database.snapshot.opening import opening_of
 from savepoint_database.snapshot.retained import snapshots
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_extensions.privacy.file_search import FileSearch
+from savepoint_extensions.privacy.text_forms import SoughtTexts
 from savepoint_extensions.privacy.value_search import ValueSearch
 from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUidWarning
 
@@ -224,16 +225,17 @@ def _texts(values: Sequence[str]) -> tuple[str, ...]:
 def _searched(
     snapshot: Snapshot, values: tuple[str, ...], *, contains: bool
 ) -> tuple[SearchedSnapshot, list[FoundPlace]]:
-    search, files = ValueSearch(values, contains=contains), FileSearch(values)
+    sought = SoughtTexts(values)
+    search, files = ValueSearch(sought, contains=contains), FileSearch(sought)
     files.in_metadata(snapshot)
     places = []
     for operator in snapshot.operators():
-        before, counts = search.entries, dict[tuple[str, str, str | None], int]()
+        before, counts = search.keyed_entries, dict[tuple[str, str, str | None], int]()
         for hit in search.in_operator(operator):
             counts[hit] = counts.get(hit, 0) + 1
         for (state, name, key), count in counts.items():
             places.append(FoundPlace(snapshot.path, operator.name, state, name, key, "", count))
-        files.in_operator(operator, search.entries - before)
+        files.in_operator(operator, search.keyed_entries - before)
     for path, count in files.counts.items():
         name = files.operators.get(path, "")
         places.append(FoundPlace(snapshot.path, name, "", "bytes", None, path, count))

@@ -4,36 +4,96 @@
 |--------------------------|-------------------------------------------------------------------------|
 | UTF-8                    | rows of SQL, Avro, pickles, JSON inside of bytes                        |
 | UTF-16, both byte orders | Java's ``char[]``, other languages                                      |
+| UTF-32, both byte orders | arrays of numpy                                                         |
+| Latin-1                  | writers of a byte per character, old pickles                            |
 | units of 7 bits          | Flink's ``StringValue``: a number of 1 to 3 bytes per UTF-16 code unit  |
 | modified UTF-8           | Java's ``writeUTF`` and serialization, Kryo: surrogates in 3 bytes each |
 | ASCII with an end mark   | Kryo: the last byte has its highest bit set                             |
-| JSON, with escapes       | writers of JSON, of all characters beyond ASCII or of none              |
+| JSON, with escapes       | writers of JSON, of all characters beyond ASCII or of none; Jackson has |
+|                          | digits in upper case, Gson escapes ``<>&='``, PHP escapes ``/``          |
+| hexadecimal, Base64      | texts of UTF-8 inside of other texts; Base64 may begin at each of three |
+|                          | places, and letters that it shares with its neighbours are left out     |
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+from dataclasses import dataclass
+from functools import cached_property
 
+_LATIN = 0x100
+_LEAST_LETTERS = 8
+# Fewer are like numbers with leading zeros.
+_LEAST_UTF32 = 4
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
+_OF_GSON = re.compile("[<>&=']")
 _LIKE_A_NUMBER_OR_TIME = re.compile(r"[^\W\d_]{0,4}\d{4}-\d\d.*|[a-fA-FTZxX\W\d_]*")
+
+
+@dataclass(frozen=True)
+class SoughtTexts:
+    """Texts that are looked for, and their forms."""
+
+    values: tuple[str, ...]
+
+    @cached_property
+    def forms(self) -> tuple[bytes, ...]:
+        """The forms of all texts, each once."""
+        return tuple(dict.fromkeys(form for value in self.values for form in text_forms(value)))
+
+    @cached_property
+    def pattern(self) -> re.Pattern[bytes]:
+        """Finds any of the forms."""
+        return forms_pattern(self.forms)
+
+    @cached_property
+    def has_others(self) -> bool:
+        """Whether bytes may have one of them as a number or a time, which no form shows."""
+        return not all(map(is_only_text, self.values))
 
 
 def text_forms(text: str) -> tuple[bytes, ...]:
     """The forms, each once, without sizes in front."""
     units = _code_units(text)
     modified = "".join(map(chr, units)).encode("utf-8", "surrogatepass")
-    forms = [
-        text.encode("utf-8", "surrogatepass"),
-        text.encode("utf-16-be", "surrogatepass"),
-        text.encode("utf-16-le", "surrogatepass"),
-        b"".join(map(_varint, units)),
-        modified,
-    ]
+    encodings = ["utf-8", "utf-16-be", "utf-16-le"]
+    if len(text) >= _LEAST_UTF32:
+        encodings += ["utf-32-be", "utf-32-le"]
+    forms = [text.encode(encoding, "surrogatepass") for encoding in encodings]
+    forms += [b"".join(map(_varint, units)), modified]
+    if all(unit < _LATIN for unit in units):
+        forms.append(text.encode("latin-1"))
     if text.isascii() and len(text) > 1:
         forms.append(text[:-1].encode() + bytes([ord(text[-1]) | 0x80]))
-    for escapes in (True, False):
-        forms.append(json.dumps(text, ensure_ascii=escapes)[1:-1].encode("utf-8", "surrogatepass"))
+    forms += [form.encode("utf-8", "surrogatepass") for form in _in_json(text)]
+    forms += _in_letters(forms[0])
     return tuple(dict.fromkeys(form for form in forms if form))
+
+
+def _in_json(text: str) -> list[str]:
+    """The text between the quotes of a text of JSON, with the escapes of some writers."""
+    plain = [json.dumps(text, ensure_ascii=escapes)[1:-1] for escapes in (True, False)]
+    upper = [_ESCAPE.sub(lambda match: "\\u" + match[1].upper(), form) for form in plain]
+    of_gson = [
+        _OF_GSON.sub(lambda match: f"\\u{ord(match[0]):04x}", form) for form in (*plain, *upper)
+    ]
+    return [*plain, *upper, *of_gson, *(form.replace("/", "\\/") for form in (*plain, *upper))]
+
+
+def _in_letters(data: bytes) -> list[bytes]:
+    """The bytes in hexadecimal and in Base64, unless they are so short that many texts have them."""
+    digits = data.hex().encode()
+    forms = [digits, digits.upper()] if len(digits) >= _LEAST_LETTERS else []
+    for before in range(3):
+        letters = base64.b64encode(bytes(before) + data)
+        # A letter has six bits: the first may be shared with what is in front, the last with the rest.
+        own = letters[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        if len(own) >= _LEAST_LETTERS:
+            forms += [own, own.translate(_URL_SAFE)]
+    return forms
 
 
 def forms_pattern(forms: tuple[bytes, ...]) -> re.Pattern[bytes]:

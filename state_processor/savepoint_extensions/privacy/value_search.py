@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from savepoint_database.audit.key_state import key_texts
 from savepoint_extensions.privacy.field_walk import FieldWalk
 from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
-from savepoint_extensions.privacy.text_forms import is_only_text, text_forms
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.pass_through.divided_entries import decoded_keys
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_extensions.privacy.text_forms import SoughtTexts
     from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_chunk import StateChunk
@@ -48,12 +48,11 @@ _OPAQUE = (OBJECT_TYPE, UNDECODED_TYPE)
 class ValueSearch:
     """A search for texts; counts what it has read, and notes what it could not read."""
 
-    def __init__(self, values: tuple[str, ...], *, contains: bool) -> None:
-        self._values = values
+    def __init__(self, sought: SoughtTexts, *, contains: bool) -> None:
+        self._sought = sought
         self._contains = contains
-        self._forms = tuple(form for value in values for form in text_forms(value))
-        self._has_others = not all(map(is_only_text, values))
         self.entries = 0
+        self.keyed_entries = 0
         self.problems: list[str] = []
 
     def in_operator(self, operator: Operator) -> Iterator[Hit]:
@@ -74,6 +73,7 @@ class ValueSearch:
         stored = StoredStates(operator.directory, operator.record, key, operator.kryo)
         for state_chunk in stored.state_chunks(frozenset(state.name for state in states)):
             self.entries += len(state_chunk.entries)
+            self.keyed_entries += len(state_chunk.entries)
             yield from self._in_chunk(state_chunk, operator)
 
     def _in_chunk(self, state_chunk: StateChunk, operator: Operator) -> Iterator[Hit]:
@@ -145,34 +145,37 @@ class ValueSearch:
         if values.null_count == len(values):
             return False
         if values.type in _OPAQUE:
-            if self._has_others:
+            if self._sought.has_others:
                 self._note(
                     "objects that Kryo wrote are only searched as text; describe their classes"
                 )
             data = values.filter(values.is_valid()).flatten()
-            inner = data[values.type.get_field_index("bytes")]
-            return bool(self._in_bytes(inner).any())
+            names = {field.name for field in values.type} - {"reason"}
+            parts = (data[values.type.get_field_index(name)] for name in names)
+            return any(bool(self._in_bytes(part).any()) for part in parts)
         if pa.types.is_binary(values.type):
+            if self._sought.has_others:
+                self._note("values that are bytes are only searched as text")
             return bool(self._in_bytes(values).any()) or self._is_shown(values)
         if pa.types.is_string(values.type):
             if self._contains:
                 return any(
-                    pc.any(pc.match_substring(values, text)).as_py() for text in self._values
+                    pc.any(pc.match_substring(values, text)).as_py() for text in self._sought.values
                 )
-            return bool(pc.any(pc.is_in(values, pa.array(self._values))).as_py())
+            return bool(pc.any(pc.is_in(values, pa.array(self._sought.values))).as_py())
         return self._is_shown(values)
 
     def _is_shown(self, values: pa.Array) -> bool:
         """Whether a number, time or bytes in hexadecimal is shown as a text that is looked for."""
         if pa.types.is_integer(values.type):
-            numbers = [int(text) for text in self._values if _is_number(text, values.type)]
+            numbers = [int(text) for text in self._sought.values if _is_number(text, values.type)]
             return bool(numbers) and bool(
                 pc.any(pc.is_in(values, pa.array(numbers, values.type))).as_py()
             )
         if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
             return False
         distinct = values if pa.types.is_nested(values.type) else values.unique()
-        return any(text in self._values for text in key_texts(distinct.drop_null()))
+        return any(text in self._sought.values for text in key_texts(distinct.drop_null()))
 
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
@@ -182,7 +185,7 @@ class ValueSearch:
         """Which values have a form of the texts in their bytes."""
         whole = data.cast(pa.large_binary())
         has_form = np.zeros(len(data), np.bool_)
-        for form in self._forms:
+        for form in self._sought.forms:
             matches = pc.fill_null(pc.match_substring(whole, form), fill_value=False)
             has_form |= matches.to_numpy(zero_copy_only=False)
         return has_form

@@ -1,17 +1,32 @@
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import shutil
+import struct
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from faults.extreme_savepoints import groups_of, write_alone
+from support.hand_made import LONG, encoded, header, meta_info
+from support.rocksdb_databases import STATE, make, put
 from support.sample_rows import Sample, copy_of, file_of
+from support.serializer_snapshots import read
 
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_extensions.privacy.certificate import ErasureCertificate
 from savepoint_extensions.privacy.file_search import FileSearch
 from savepoint_extensions.privacy.found_values import FoundValues, find, find_in
+from savepoint_extensions.privacy.hidden_contents import table_versions
+from savepoint_extensions.privacy.text_forms import SoughtTexts
 from savepoint_formats.errors import DescriptionError
+from savepoint_formats.layout import Text
+from savepoint_formats.metadata import DistributionMode, InlineStream, SubtaskState
+from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.state_files.operator_state import ListElements, OperatorStateFile
 
 
 def places(found: FoundValues) -> set[tuple[str, str, str | None]]:
@@ -138,7 +153,7 @@ def test_a_certificate_has_neither_values_nor_keys() -> None:
 
 
 def test_a_form_that_two_buffers_share_counts_once() -> None:
-    search = FileSearch(("customer",))
+    search = FileSearch(SoughtTexts(("customer",)))
     search._digest("file", [b"..cust", b"omer..customer", b"..."])
     assert search.counts == {"file": 2}
 
@@ -182,3 +197,50 @@ def test_searches_for_different_values_prove_nothing() -> None:
     before, after = find_in(opened, ["a"]), find_in(opened, ["b"])
     with pytest.raises(ValueError, match="different values"):
         ErasureCertificate.of(before, after)
+
+
+def test_old_versions_in_each_range_of_a_merged_file_are_found(samples: Path) -> None:
+    snapshot = Snapshot.open(samples / "states-2.2.1-rocksdb-filemerging" / "chk-2")
+    tables, value = 0, "customer-005"
+    for operator in snapshot.operators():
+        for reference in stream_references(operator.record):
+            if reference.role.endswith(".sst"):
+                file = operator.directory.file(reference.stream)
+                tables += sum(data.count(value.encode()) for _, data in table_versions(file))
+    places = [place for place in find_in(snapshot, [value]).places if "/shared/" in place.file]
+    assert sum(place.count for place in places) >= tables > 20
+
+
+def test_digests_are_of_whole_files(samples: Path) -> None:
+    folder = samples / "states-2.2.1-rocksdb-filemerging" / "chk-2"
+    (searched,) = find_in(Snapshot.open(folder), ["customer-005"]).snapshots
+    for path, digest in searched.files.items():
+        file = folder / path
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == digest, path
+
+
+def long_at(number: int) -> bytes:
+    return struct.pack(">q", number)
+
+
+def test_elements_of_an_operator_hide_no_old_versions_of_its_keys(tmp_path: Path) -> None:
+    # An old version has the number, which no search for text finds; the list has more elements
+    # than there are old versions.
+    ((group, (key,)),) = groups_of(["key"]).items()
+    stored = bytes([group]) + encoded(Text(), key) + b"\0"
+    files = make(tmp_path, put({stored: long_at(77777777)}), put({stored: long_at(1)}))
+    output = io.BytesIO()
+    elements = pa.array([long_at(number) for number in range(9)], pa.large_binary())
+    listed = ListElements("all", DistributionMode.SPLIT_DISTRIBUTE, read(LONG), elements)
+    file = OperatorStateFile.write(output, [listed], [])
+    subtask = SubtaskState(
+        0,
+        managed_operator_state=file.handle(InlineStream("state", output.getvalue())),
+        managed_keyed_state=replace(
+            files.handle, meta=InlineStream("head", header(meta_info(STATE, "VALUE", LONG)))
+        ),
+    )
+    write_alone(tmp_path, subtask)
+    answer = find_in(Snapshot.open(tmp_path), ["77777777"])
+    assert not answer.is_found
+    assert any("old versions" in problem for problem in answer.snapshots[0].problems)
