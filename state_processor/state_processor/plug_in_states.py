@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.change_files.change_table import plug_in_changes
 from savepoint_extensions.connectors.plug_in_connectors import plug_in_connectors
+from savepoint_extensions.connectors.sinks.connectors import CONNECTORS as SINKS
+from savepoint_extensions.connectors.source_splits.split_connectors import CONNECTORS as SOURCES
 from savepoint_formats.plug_ins import CHANGES, COMMANDS, CONNECTORS, SERIALIZERS, are_on, installed
 from savepoint_formats.snapshots.plug_in_kinds import plug_in_serializers
 
@@ -43,7 +45,7 @@ def plug_in_states(commands: Loaded) -> list[PlugInState]:
     """
     of_group = {
         SERIALIZERS: plug_in_serializers(),
-        CONNECTORS: plug_in_connectors(),
+        CONNECTORS: plug_in_connectors((*SOURCES, *SINKS)),
         COMMANDS: commands,
         CHANGES: plug_in_changes(),
     }

@@ -15,7 +15,7 @@ from savepoint_formats.errors import FormatError, RefusedError, UndecodableError
 from savepoint_formats.plug_ins import CONNECTORS, Loaded, are_on, failure, loaded, warn_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.plug_ins import PlugIn
 
@@ -28,37 +28,27 @@ class PlugInFailedError(UndecodableError):
     """A connector of a plug-in failed; it may not be the one that wrote the bytes."""
 
 
-def plug_in_connectors() -> Loaded:
-    """The connectors of plug-ins, by ``source NAME`` and ``sink NAME``."""
-    return _loaded(are_on())
+def plug_in_connectors(own: Iterable[SourceConnector | SinkConnector]) -> Loaded:
+    """The connectors of plug-ins, by ``source NAME`` and ``sink NAME``; none has the name of an own one."""
+    return _loaded(are_on(), frozenset(map(_name, own)))
 
 
-def of_plug_ins(kind: type[ConnectorT]) -> Iterator[ConnectorT]:
-    """The connectors of one kind that plug-ins add, sorted by their names; loaded when they are asked."""
-    yield from (row for row in _used(are_on()) if isinstance(row, kind))
-
-
-@cache
-def _loaded(_are_on: bool) -> Loaded:
-    return loaded(CONNECTORS, _rows_of, _is_own)
+def of_plug_ins(kind: type[ConnectorT], own: Iterable[ConnectorT]) -> Iterator[ConnectorT]:
+    """The connectors of one kind that plug-ins add to own ones, sorted by their names; loaded when they are asked."""
+    names = frozenset(map(_name, own))
+    yield from (row for row in _used(are_on(), names) if isinstance(row, kind))
 
 
 @cache
-def _used(_are_on: bool) -> tuple[SourceConnector | SinkConnector, ...]:
-    rows = plug_in_connectors().rows
-    warn_of(plug_in_connectors())
-    return tuple(_owned(row.value, str(row.plug_in)) for _, row in sorted(rows.items()))
+def _loaded(_are_on: bool, own: frozenset[str]) -> Loaded:
+    return loaded(CONNECTORS, _rows_of, own.__contains__)
 
 
-def _is_own(name: str) -> bool:
-    from savepoint_extensions.connectors.sinks.connectors import (  # noqa: PLC0415  # they ask plug-ins
-        CONNECTORS as SINKS,
-    )
-    from savepoint_extensions.connectors.source_splits.split_connectors import (  # noqa: PLC0415
-        CONNECTORS as SOURCES,
-    )
-
-    return name in {_name(row) for row in (*SINKS, *SOURCES)}
+@cache
+def _used(is_on: bool, own: frozenset[str]) -> tuple[SourceConnector | SinkConnector, ...]:
+    all_loaded = _loaded(is_on, own)
+    warn_of(all_loaded)
+    return tuple(_owned(row.value, str(row.plug_in)) for _, row in sorted(all_loaded.rows.items()))
 
 
 def _name(row: SourceConnector | SinkConnector) -> str:

@@ -53,7 +53,7 @@ def _first(
     reader_of: Callable[[SinkConnector], Callable[[Versioned, str], Facts] | None],
 ) -> tuple[str, Facts, str]:
     failures, names = list[str](), list[str]()
-    for known in chain(CONNECTORS, of_plug_ins(SinkConnector)):
+    for known in chain(CONNECTORS, of_plug_ins(SinkConnector, CONNECTORS)):
         read = reader_of(known)
         if read is None:
             continue

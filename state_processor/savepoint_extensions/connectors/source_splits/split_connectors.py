@@ -260,14 +260,16 @@ CONNECTORS = (
 def connector_of(versioned: Versioned, path: str) -> tuple[SourceConnector | None, SplitFacts]:
     """The connector of a split, and its facts; for an unknown one the reason why there are none."""
     failures: list[str] = []
-    for known in chain(CONNECTORS, of_plug_ins(SourceConnector)):
+    for known in chain(CONNECTORS, of_plug_ins(SourceConnector, CONNECTORS)):
         try:
             return known, known.split(versioned, path)
         except PlugInFailedError as error:
             failures.append(error.message)
         except FormatError:
             continue
-    names = ", ".join(known.name for known in (*CONNECTORS, *of_plug_ins(SourceConnector)))
+    names = ", ".join(
+        known.name for known in (*CONNECTORS, *of_plug_ins(SourceConnector, CONNECTORS))
+    )
     reason = f"version {versioned.version}, of none of the connectors {names}"
     reason = "; ".join([reason, *failures])
     return None, SplitFacts(UNKNOWN, "", UNKNOWN, facts={"reason": reason})
@@ -284,7 +286,7 @@ def enumerator_facts(
         reader: The connector of the readers' splits, which is tried first.
     """
     first = [] if reader is None else [reader]
-    for known in chain(first, CONNECTORS, of_plug_ins(SourceConnector)):
+    for known in chain(first, CONNECTORS, of_plug_ins(SourceConnector, CONNECTORS)):
         try:
             if known.enumerator is not None:
                 return list(known.enumerator(versioned, path))

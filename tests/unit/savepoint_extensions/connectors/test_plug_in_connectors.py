@@ -10,7 +10,9 @@ from support.plug_ins import example_in, on_path, package_in
 from savepoint_extensions.connectors.connector_rows import SinkConnector, SourceConnector
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.plug_in_connectors import of_plug_ins, plug_in_connectors
+from savepoint_extensions.connectors.sinks.connectors import CONNECTORS as SINKS
 from savepoint_extensions.connectors.sinks.connectors import read_committable, read_writer
+from savepoint_extensions.connectors.source_splits.split_connectors import CONNECTORS as SOURCES
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     connector_of,
     enumerator_facts,
@@ -101,7 +103,7 @@ def test_a_connector_that_fails_is_named_beside_those_that_do_not_know_the_bytes
         assert read_committable(OTHER, "state")[2].endswith("TypeError: int, expected dict")
         assert read_writer(OTHER, "state")[2].endswith(FAILURE)
         assert enumerator_facts(OTHER, "state", None) is None
-        (source,) = of_plug_ins(SourceConnector)
+        (source,) = of_plug_ins(SourceConnector, SOURCES)
         assert source.move is not None
         with pytest.raises(RefusedError, match=FAILURE[2:]):
             source.move(OTHER, 1, "state")
@@ -112,7 +114,7 @@ def test_where_plug_ins_are_off_there_are_none(
 ) -> None:
     monkeypatch.setenv("SAVEPOINT_PLUGINS", "off")
     with on_path(example_in(tmp_path)):
-        assert [*of_plug_ins(SourceConnector), *of_plug_ins(SinkConnector)] == []
+        assert [*of_plug_ins(SourceConnector, SOURCES), *of_plug_ins(SinkConnector, SINKS)] == []
 
 
 @pytest.mark.parametrize(
@@ -129,6 +131,6 @@ def test_where_plug_ins_are_off_there_are_none(
 def test_a_wrong_entry_is_a_warning(text: str, problem: str, tmp_path: Path) -> None:
     with on_path(acme(tmp_path, text)):
         with pytest.warns(PlugInWarning, match=problem):
-            connectors = list(of_plug_ins(SourceConnector))
+            connectors = list(of_plug_ins(SourceConnector, SOURCES))
         assert connectors == []
-        assert [reason for _, reason in plug_in_connectors().problems] == [problem]
+        assert [reason for _, reason in plug_in_connectors(SOURCES).problems] == [problem]
