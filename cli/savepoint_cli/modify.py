@@ -18,7 +18,7 @@ from savepoint_cli.command_table import PRINT_CHANGE, of_place
 from savepoint_cli.engine import started_session
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import format_option
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.printable import printable
 from savepoint_spark.session.session import task_count
 

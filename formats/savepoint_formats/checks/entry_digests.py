@@ -28,7 +28,7 @@ from savepoint_formats.values.element_rows import Collections
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.sources.entry_source import SourceSettings

@@ -18,7 +18,7 @@ from savepoint_formats.checks.odd_entries import expect_flags, expect_windows
 from savepoint_formats.checks.unread_values import first_reason, unread_fault
 from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes
 from savepoint_formats.errors import FormatError, SavepointError, UnstableHashError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import Boolean, Byte, Int, Long, Short, Text
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.assembly import program

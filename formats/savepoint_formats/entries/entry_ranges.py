@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
 
     Part = tuple[Chunk, dict[str, "EntryRanges"]]
     """A chunk, and the borders of the entries in it by the name of their state."""

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_ranges import EntryRanges
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, large_binary, ranges_in
 from savepoint_formats.program.kernel import (
     DONE,

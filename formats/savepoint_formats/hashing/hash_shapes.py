@@ -47,7 +47,7 @@ from savepoint_formats.hashing.key_hash import (
     product_start,
 )
 from savepoint_formats.hashing.unstable_hashes import check_field_of_case_class
-from savepoint_formats.key_groups.ranges import finish_words, mix_words
+from savepoint_formats.key_groups import finish_words, mix_words
 from savepoint_formats.layout import rebuilt
 from savepoint_formats.token_reader import TokenReader
 

@@ -33,7 +33,7 @@ from savepoint_formats.hashing.hash_shapes import (
     structure,
 )
 from savepoint_formats.hashing.key_hash import is_case_class, is_tuple
-from savepoint_formats.key_groups.ranges import key_groups_of
+from savepoint_formats.key_groups import key_groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

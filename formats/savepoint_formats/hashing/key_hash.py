@@ -66,7 +66,7 @@ from savepoint_formats.hashing.unstable_hashes import (
     check_null,
     unstable,
 )
-from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
+from savepoint_formats.key_groups import finish_words, key_groups_of, mix_words
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
 from savepoint_formats.values.element_rows import Collections

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, Record, list_of
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, NotASavepointError, UnsupportedVersionError
-from savepoint_formats.key_groups.operator_id import OperatorId
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM, OperatorId
 from savepoint_formats.metadata.keyed_handles import read_keyed_handle, write_keyed_handle
 from savepoint_formats.metadata.operator_handles import (
     OperatorStateHandle,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_formats.bytes.codecs import BYTES, INT, LONG, UTF, Codec, Record
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange
+from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView

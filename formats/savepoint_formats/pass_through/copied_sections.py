@@ -20,7 +20,7 @@ import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.new_snapshot.new_file import StoredRange
 from savepoint_formats.scan.splits import check_subtasks
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import OperatorState

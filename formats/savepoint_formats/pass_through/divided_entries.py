@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, prefix_size
+from savepoint_formats.key_groups import MAX_PARALLELISM, prefix_size
 from savepoint_formats.pass_through.new_key_groups import KeyPlaces
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import ranges_in

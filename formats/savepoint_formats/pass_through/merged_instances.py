@@ -26,7 +26,7 @@ from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.errors import MergeError, within
-from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import Repeated, Ttl
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, large_binary, ranges_in

@@ -16,7 +16,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import given_hashes, key_hashes
 from savepoint_formats.hashing.scalar_hashes import framed_hashes
-from savepoint_formats.key_groups.ranges import key_groups_of
+from savepoint_formats.key_groups import key_groups_of
 from savepoint_formats.layout import VARIABLE, Layout, Opaque, nodes_of, serializer_length
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in

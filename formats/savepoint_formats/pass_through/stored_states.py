@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.entries.stored_entries import runs
-from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
+from savepoint_formats.key_groups import KeyGroupRange, prefix_size
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from savepoint_formats.errors import PlanError
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.plans.plan_shape import misshapen
 from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type

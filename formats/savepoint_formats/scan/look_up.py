@@ -30,7 +30,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import KeyTypeError, UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
+from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange, key_group
 from savepoint_formats.layout import nodes_of
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, header_of
 from savepoint_formats.metadata.stream_handles import EmptySegment, InlineStream

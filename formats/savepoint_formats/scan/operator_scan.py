@@ -28,7 +28,7 @@ from savepoint_formats.tables.catalog import RAW_TIMERS, raw_keyed_handle
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import (
         InlineStream,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE, KeyGroupRange
+from savepoint_formats.key_groups import CHUNK_SIZE, KeyGroupRange
 from savepoint_formats.printable import call_text
 from savepoint_formats.values.kinds.precise_times import Nanoseconds, checked_nanoseconds
 

@@ -67,7 +67,7 @@ from savepoint_formats.values.arrow_types import arrow_type
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.sources.keyed_source import KeyedSource

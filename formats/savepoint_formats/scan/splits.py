@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.errors import FormatError, SavepointError
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, GroupSplit, KeyGroupRange
+from savepoint_formats.key_groups import CHUNK_SIZE, WHOLE, GroupSplit, KeyGroupRange
 from savepoint_formats.metadata import (
     ChangelogHandle,
     IncrementalHandle,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.entries.entry_ranges import key_groups_at
-from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
+from savepoint_formats.key_groups import KeyGroupRange, prefix_size
 from savepoint_formats.layout import Framed, Opaque, nodes_of
 from savepoint_formats.sources.changed_part import (
     ChangedPart,

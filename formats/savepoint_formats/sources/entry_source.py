@@ -12,7 +12,7 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, GroupSplit
+from savepoint_formats.key_groups import CHUNK_SIZE, WHOLE, GroupSplit
 from savepoint_formats.sources.large_key_groups import GATHERED_SIZE, chunks_of_key_group
 from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.rocksdb.sst_merge import Room
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from savepoint_formats.entries.entry_ranges import Part
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.sources.keyed_batch import KeyedBatch

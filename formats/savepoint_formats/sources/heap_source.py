@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_ranges import Part
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapEntries, HeapFile
     from savepoint_formats.state_files.state import State

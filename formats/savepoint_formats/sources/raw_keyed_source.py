@@ -28,7 +28,7 @@ from savepoint_formats.errors import (
     within,
 )
 from savepoint_formats.hashing.key_hash import key_hashes
-from savepoint_formats.key_groups.ranges import key_groups_of
+from savepoint_formats.key_groups import key_groups_of
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import bytes_of
 from savepoint_formats.program.decode import decode
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyGroupsHandle

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import MapOf, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode

@@ -26,7 +26,7 @@ from savepoint_formats.entries.frames import (
     section_frames,
 )
 from savepoint_formats.errors import FormatError, within
-from savepoint_formats.key_groups.ranges import WHOLE, prefix_size
+from savepoint_formats.key_groups import WHOLE, prefix_size
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import KeyedHandleType
 from savepoint_formats.program.kernel import NO_STATE, NONE_FOREIGN
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
     from savepoint_formats.entries.entry_ranges import Part
-    from savepoint_formats.key_groups.ranges import GroupSplit, KeyGroupRange
+    from savepoint_formats.key_groups import GroupSplit, KeyGroupRange
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
 

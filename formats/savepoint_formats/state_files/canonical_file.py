@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import PlainStream
     from savepoint_formats.state_files.header import KeyedBackendHeader

@@ -33,7 +33,7 @@ from savepoint_formats.errors import (
     UnsupportedVersionError,
 )
 from savepoint_formats.java.stream import read_java_object
-from savepoint_formats.key_groups.ranges import EMPTY, MAX_PARALLELISM, KeyGroupRange
+from savepoint_formats.key_groups import EMPTY, MAX_PARALLELISM, KeyGroupRange
 from savepoint_formats.metadata.keyed_handles import FileChanges
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, read_resynchronised

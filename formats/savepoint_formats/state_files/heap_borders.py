@@ -20,7 +20,7 @@ import numpy as np
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
-from savepoint_formats.key_groups.ranges import key_group
+from savepoint_formats.key_groups import key_group
 from savepoint_formats.layout import Layout, parts, with_open_pojos
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.kryo.structs import column_type, is_described

@@ -36,7 +36,7 @@ from savepoint_formats.state_files.state import StateKind, key_layout
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.canonical_file import Section

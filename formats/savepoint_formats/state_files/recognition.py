@@ -25,7 +25,7 @@ import numpy as np
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView
 from savepoint_formats.snapshots.snapshot import expect_serializer

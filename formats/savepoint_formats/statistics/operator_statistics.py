@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import Opaque
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.scan.splits import check_subtasks, operator_splits, ranges_of_handle

@@ -18,7 +18,7 @@ from savepoint_database.types.spark_values import PRINTABLE, printable_rows
 from savepoint_database.types.timer_dates import dated_columns, for_people
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
-from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
+from savepoint_formats.key_groups import KeyGroupRange, key_group
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.printable import html_printable, html_table, without_secrets
 from savepoint_formats.scan.look_up import keys_of_layout

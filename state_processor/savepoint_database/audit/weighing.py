@@ -23,7 +23,7 @@ from savepoint_database.audit.statistics import (
 )
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import SavepointError, StateNotFoundError
-from savepoint_formats.key_groups.ranges import subtasks_of
+from savepoint_formats.key_groups import subtasks_of
 from savepoint_formats.printable import alternatives
 from savepoint_formats.quantities import ByteCount, Share
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX

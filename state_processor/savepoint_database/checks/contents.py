@@ -31,7 +31,7 @@ from savepoint_formats.tables.catalog import base_handles
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState, StreamHandle
     from savepoint_formats.state_files.state import State

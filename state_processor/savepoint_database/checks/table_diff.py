@@ -35,7 +35,7 @@ from savepoint_formats.checks.entry_digests import (
     without_empty,
 )
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.state_files.state import StateKind
 

@@ -24,7 +24,7 @@ from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.header_faults import checked_files, header_faults
 from savepoint_formats.checks.type_faults import type_faults, unread_faults
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.printable import html_printable, html_records, printable, without_secrets
 from savepoint_formats.scan.splits import check_subtasks
 

@@ -32,7 +32,7 @@ from savepoint_database.types.types import TypeInformation
 from savepoint_database.types.yaml_section import YamlSection
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import DescriptionError, KeyTypeError
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.python_state.job_source import KEY, job_types
 from savepoint_formats.python_state.type_texts import state_layout, type_layout
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot

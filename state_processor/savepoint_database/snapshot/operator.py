@@ -20,7 +20,7 @@ from savepoint_formats.errors import (
     StateNotFoundError,
     UnknownUidWarning,
 )
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.printable import did_you_mean, html_table
 from savepoint_formats.scan.look_up import asked_subtasks
 from savepoint_formats.scan.scan import TableScan

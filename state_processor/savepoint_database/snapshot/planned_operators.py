@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.key_groups.operator_id import OperatorId
+    from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.metadata import CheckpointMetadata
 

@@ -35,7 +35,7 @@ from savepoint_formats.errors import (
     PlanError,
     UnreadTableWarning,
 )
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE
+from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.locations.location import is_live, path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.printable import html_table, without_secrets
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
     from savepoint_database.types.class_library import DescribedClasses
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.metadata import CheckpointMetadata

@@ -12,7 +12,7 @@ from savepoint_extensions.change_files.change_words import (
     PairsWord,
     TextWord,
 )
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

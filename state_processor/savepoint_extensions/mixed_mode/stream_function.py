@@ -29,7 +29,7 @@ from savepoint_extensions.mixed_mode.stored_rows import (
 from savepoint_extensions.mixed_mode.stream_rows import packed_rows, woken_keys
 from savepoint_extensions.mixed_mode.switch_state import SwitchAlarms, SwitchState, initial_state
 from savepoint_extensions.mixed_mode.watermarks import InputWatermarks
-from savepoint_formats.key_groups.ranges import expect_parallelism
+from savepoint_formats.key_groups import expect_parallelism
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import expect_one_output

@@ -11,7 +11,7 @@ from savepoint_extensions.sql_jobs.plan_diff import PlanVerdict, plan_changes
 from savepoint_extensions.sql_jobs.sql_changes import given_matches, with_sizes
 from savepoint_extensions.sql_jobs.stateful import CONNECTORS
 from savepoint_formats.errors import MigrationError, NotAcceptedError, PlanError
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups import OperatorId
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

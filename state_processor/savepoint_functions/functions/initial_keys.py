@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from savepoint_database.types.python_values import is_map, map_entries, python_values
 from savepoint_database.types.spark_values import PYTHON
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.sources.state_rows import EntryDecoders

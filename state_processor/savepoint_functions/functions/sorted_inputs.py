@@ -44,7 +44,7 @@ from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.hashing.stable_keys import expect_stable
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.columns import column_of, fits, fitted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.functions.result_table import ResultState, state_ids, table_type
 from savepoint_spark.writing.operator_plan import OperatorPlan

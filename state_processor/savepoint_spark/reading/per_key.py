@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 from savepoint_database.types.python_values import OutputRows, Place, python_values, state_values
 from savepoint_database.types.spark_values import PYTHON
 from savepoint_formats.errors import SavepointError, StateNotFoundError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.tables import Column, tables_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.scan.read_options import ReadOptions, key_groups_of
 
 if TYPE_CHECKING:

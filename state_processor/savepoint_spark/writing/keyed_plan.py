@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import DuplicateKeyError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.pass_through.copied_sections import PlacedRuns
 from savepoint_formats.state_files.canonical_file import CanonicalFile

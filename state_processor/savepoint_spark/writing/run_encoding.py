@@ -31,7 +31,7 @@ from savepoint_formats.entries.entry_encoder import (
 from savepoint_formats.entries.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import hashed_key_groups
-from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.visible import stream_elements, with_times

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.key_groups.operator_id import OperatorId
+    from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_spark.writing.operator_plan import OperatorPlan

@@ -27,7 +27,7 @@ from savepoint_database.types.descriptors import (
 from savepoint_database.types.type_names import parse_parts, parse_type
 from savepoint_database.types.yaml_section import YamlSection
 from savepoint_formats.errors import DescriptionError
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE
+from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.scan.splits import bytes_of_splits
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.local_write import Merge

@@ -11,7 +11,7 @@ from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.sql import TableCache
 from savepoint_database.types.sql_names import sql_name
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE
+from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.precise_times import Nanoseconds

@@ -15,7 +15,7 @@ from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.row_condition import FilteredScan, matching_rows
 from savepoint_database.types.spark_values import SPARK
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE
+from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading.source_options import SourceOptions
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_database.checks.verification import Depth
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.checks.entry_faults import CheckedEntries
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.scan.read_options import UndescribedSubclasses

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex, RangeDeletion, Sst
 
     Bounds = tuple[bytes, bytes]

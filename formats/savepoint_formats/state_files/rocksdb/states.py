@@ -23,7 +23,7 @@ import numpy as np
 
 from savepoint_formats.entries.entry_ranges import key_behind, key_group_bounds, key_group_prefix
 from savepoint_formats.errors import FormatError, SavepointError
-from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
+from savepoint_formats.key_groups import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import tail_size
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.key_groups.ranges import GroupSplit
+    from savepoint_formats.key_groups import GroupSplit
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle, LocalFile
     from savepoint_formats.state_files.rocksdb.manifest import ListedTable

@@ -34,7 +34,7 @@ from savepoint_extensions.connectors.sinks.committer_state import (
 )
 from savepoint_extensions.connectors.sinks.kafka_sink import KafkaCommittable
 from savepoint_formats.errors import FormatError, RefusedError
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.metadata import OperatorState
 from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.state_files.header import OperatorBackendHeader

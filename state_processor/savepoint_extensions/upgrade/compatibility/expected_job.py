@@ -26,7 +26,7 @@ from typing import Any
 
 from savepoint_extensions.upgrade.compatibility.facts import ROLES, StateFacts, uses_of
 from savepoint_formats.errors import DescriptionError, FormatError
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange, release, release_text
 from savepoint_formats.snapshots.nested import snapshot_bytes
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
