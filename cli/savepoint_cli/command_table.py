@@ -118,6 +118,10 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "remove-operator": OwnCommand(
             "savepoint_cli.modify:remove_operator", "Remove an operator and its state"
         ),
+        "transplant": OwnCommand(
+            "savepoint_extensions.connectors.connector_commands:transplant",
+            "Take an operator of another savepoint",
+        ),
         "remove-state": OwnCommand("savepoint_cli.modify:remove_state", "Remove a state"),
         "rescale": OwnCommand(
             "savepoint_cli.modify:rescale", "Rescale to other key groups and another parallelism"

@@ -75,7 +75,7 @@ def expect_jars(*releases: str) -> None:
     try:
         _broker_jars()
         for release in releases:
-            _connector_jars(release)
+            connector_jars(release, CLIENTS[release])
             FlinkHome.cached(FLINK[release]).install()
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"the jars of Kafka can't be had: {error}")
@@ -86,10 +86,10 @@ def _broker_jars() -> tuple[Path, ...]:
     return tuple(sorted(folder.glob("*.jar")))
 
 
-def _connector_jars(release: str) -> tuple[Path, ...]:
+def connector_jars(release: str, version: str) -> tuple[Path, ...]:
+    """The jars of a release of the connector, and of a release of Kafka's clients."""
     wanted = {"flink-connector-kafka": release}
     connector = fetched(f"kafka-alone-{release}", wanted, is_alone=True)
-    version = CLIENTS[release]
     own = {"kafka-clients": version}
     clients = fetched(f"kafka-clients-{version}", own, is_alone=True, group="org.apache.kafka")
     return tuple(sorted([*connector.glob("*.jar"), *clients.glob("*.jar")]))
@@ -118,7 +118,7 @@ def broker(folder: Path) -> Iterator[Broker]:
 def kafka_jobs(release: str, folder: Path) -> Iterator[Answering]:
     """Jobs with a release of the connector, in one cluster."""
     version = FLINK[release]
-    home = FlinkHome(version, CACHE / version, _connector_jars(release))
+    home = FlinkHome(version, CACHE / version, connector_jars(release, CLIENTS[release]))
     home.install()
     package, main = ("legacy", "LegacyJob") if version < "2" else ("current", "CurrentJob")
     own = [SAMPLES / "job" / "shop" / "LocalCluster.java", SOURCES / "jobs", SOURCES / package]

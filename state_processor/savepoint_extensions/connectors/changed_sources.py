@@ -8,7 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database.snapshot.byte_elements import with_byte_elements
-from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState, KafkaSplit
+from savepoint_extensions.connectors.kafka.kafka_source import (
+    CoordinatorState,
+    KafkaEnumerator,
+    KafkaSplit,
+)
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.source_splits.cdc_changes import (
     CdcSource,
@@ -123,6 +127,32 @@ def with_offsets(
             " what the coordinator has assigned to it"
         )
     return _with_changes(snapshot, sources, SourceChanges(positions))
+
+
+def with_enumerator_version(
+    snapshot: Snapshot, version: int, operator: str
+) -> tuple[OperatorState, ...]:
+    """Records of all operators, with the enumerator of a Kafka source in another version.
+
+    Raises:
+        OperatorNotFoundError: There is no such operator.
+        StateNotFoundError: The operator is not a Kafka source.
+        RefusedError: The version has no room for what the enumerator knows, or is not written.
+    """
+    source = snapshot.operator(operator)
+    state = source.record.coordinator_state
+    if state is None or not _Source.of(source).is_of_kafka:
+        raise StateNotFoundError(f"operator {operator} has no coordinator of a Kafka source")
+    try:
+        enumerator = KafkaEnumerator.of(state.data, state.name)
+    except FormatError as error:
+        raise RefusedError(f"operator {operator}: {error.message}, which is not known") from error
+    written = replace(enumerator, version=version).to_versioned()
+    coordinator = replace(CoordinatorState.of(state.data, state.name), enumerator=written)
+    changed = replace(source.record, coordinator_state=replace(state, data=coordinator.to_bytes()))
+    return tuple(
+        changed if known.name == source.name else known.record for known in snapshot.operators()
+    )
 
 
 def _position(row: Mapping[str, Any]) -> tuple[str, str]:

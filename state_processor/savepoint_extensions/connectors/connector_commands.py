@@ -6,6 +6,7 @@ Each command shows this state, or writes a savepoint in which it is changed.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import options
-from savepoint_cli.modify import optional_destination
+from savepoint_cli.modify import optional_destination, writes
 from savepoint_extensions.connectors.connector_changes import offset_rows
+from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_extensions.connectors.kafka_state import KafkaOffset
+    from state_processor import SavepointWriter
+
+_HASH = re.compile("[0-9a-f]{32}")
 
 
 @options.inspection()
@@ -191,6 +196,13 @@ def sinks(
     metavar="OPERATOR",
     help="Write state of FlinkKafkaConsumer, or FlinkKafkaProducer, for the new KafkaSource or KafkaSink.",
 )
+@click.option(
+    "--as-version",
+    nargs=2,
+    type=(int, str),
+    metavar="VERSION OPERATOR",
+    help="Write the state of a Kafka coordinator in VERSION, for another release of the connector.",
+)
 @options.without_topics
 @options.allow_empty
 @options.operator_option("With a change: the source to change, by uid or hash.")
@@ -203,6 +215,7 @@ def sources(
     to_new: str | None,
     without_topics: tuple[str, ...],
     allow_empty: bool,
+    as_version: tuple[int, str] | None,
     **changes: Any,
 ) -> None:
     """Show where the sources in the savepoint at PATH continue: splits, positions, tables.
@@ -215,6 +228,8 @@ def sources(
     savepoint sources s3://jobs/orders/savepoint-1a2b
     savepoint sources s3://jobs/orders/savepoint-1a2b s3://jobs/mended  --release-finished
     """
+    if as_version is not None:
+        changes["as_version"], operator = as_version
     is_wanted = destination.is_wanted(has_change=any([*changes.values(), to_new]))
     if to_new is not None and any(changes.values()):
         raise click.UsageError("--to-new goes with no other change: write one after the other")
@@ -232,3 +247,25 @@ def sources(
     with options.usage_errors():
         writer = savepoint.change_sources(**changes, operator=operator)
     destination.write(output, writer)
+
+
+@options.inspection()
+@click.argument("other")
+@options.operator_option("The operator of OTHER, by uid or hash.", required=True)
+@click.option("--to", metavar="UID", help="Its uid in OUT; by default the one that it has.")
+@writes
+def transplant(
+    writer: SavepointWriter, other: str, operator: str, to: str | None
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, with an operator of the savepoint OTHER.
+
+    The operator is taken as a whole, with the state of its coordinator, and replaces one of the same
+    uid. This is the way to a source or sink of a connector that no command knows: start the new job
+    once, take a savepoint of it, and take its source.
+
+    \b
+    savepoint transplant s3://jobs/flink-2 s3://jobs/new-job s3://jobs/both --operator orders
+    """
+    uids = [] if _HASH.fullmatch(operator) else [operator]
+    source = Savepoint.open(other, uids=uids).operator(operator)
+    return writer.with_operator(to or source.name, source)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.metadata import OperatorState
 
@@ -179,6 +180,27 @@ def with_checkpoint(snapshot: Snapshot, newest: int) -> tuple[OperatorState, ...
         return element.data if committer is None else committer.renumbered(difference).to_bytes()
 
     return _changed(snapshot, change)
+
+
+def warn_of_hidden_commits(operator: Operator, checkpoint: int) -> None:
+    """Warns of commits that are newer than the savepoint which gets the operator.
+
+    Raises ``SavepointError`` if a file of the operator is gone or damaged.
+    """
+    entries = (
+        entry
+        for element in elements_of(operator)
+        for entry in element.entries(operator.name, checkpoint, 0)
+    )
+    ids = [entry.checkpoint for entry in entries if entry.retries is not None]
+    newest = max((known for known in ids if known is not None), default=checkpoint)
+    if newest > checkpoint:
+        message = (
+            f"the savepoint has the id {checkpoint}: commits of checkpoint {newest} in operator"
+            f" {operator.name} stay hidden until the job completes a checkpoint of that id; savepoint"
+            f" sinks --renumber {checkpoint} changes it"
+        )
+        warnings.warn(message, HiddenCommitWarning, stacklevel=2)
 
 
 def with_transactional_prefix(snapshot: Snapshot, prefix: str) -> tuple[OperatorState, ...]:

@@ -36,7 +36,7 @@ from savepoint_formats.printable import html_table, without_secrets
 from savepoint_formats.scan.seen_subclasses import MOST_BYTES, Glance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.flink_versions import Release
 
     _Looked = tuple[OperatorFacts, tuple[str, ...]]
+
+_CONNECTOR = "connector"
+"""The rule about state of a connector whose release is not known."""
 
 _UNREAD = Finding(
     Verdict.UNKNOWN,
@@ -212,6 +215,30 @@ class Compatibility:
             for state in operator.states:
                 name = f"{state.operator}.{state.state}"
                 yield from ((name, finding) for finding in state.findings)
+
+    def with_connectors(self, judged: Mapping[tuple[str, str], Finding]) -> Compatibility:
+        """The answer with findings about connectors, by operator and state, instead of ``unknown``."""
+
+        def of_state(state: StateCompatibility) -> StateCompatibility:
+            finding = judged.get((state.operator, state.state))
+            if finding is None:
+                return state
+            others = (other for other in state.findings if other.rule != _CONNECTOR)
+            findings = (finding, *others)
+            return replace(state, findings=findings, verdict=_worst(findings))
+
+        operators = tuple(
+            OperatorCompatibility.judged(
+                operator.operator,
+                operator.hash,
+                operator.findings,
+                tuple(map(of_state, operator.states)),
+            )
+            for operator in self.operators
+        )
+        verdict = worst((_worst(self.findings), *(operator.verdict for operator in operators)))
+        is_restorable = verdict is Verdict.RESTORABLE
+        return replace(self, operators=operators, verdict=verdict, is_restorable=is_restorable)
 
     def to_junit(self) -> str:
         """XML as test runners write it: a test case per state, and per operator or snapshot with findings."""

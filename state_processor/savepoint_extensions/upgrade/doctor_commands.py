@@ -46,6 +46,15 @@ _FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
     default=None,
     help="The state backend of the job that restores it.",
 )
+@click.option(
+    "--connector",
+    "connectors",
+    multiple=True,
+    metavar="NAME=RELEASE",
+    callback=options.pairs("NAME=RELEASE, such as kafka=5.0.0"),
+    help="The release of a connector in the new job, such as kafka=5.0.0: whether it reads the versions"
+    " of its state. Repeatable.",
+)
 @click.option("--all-values", is_flag=True, help="Search all values, not only the first 256 MiB.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit XML, too.")
 @click.option(

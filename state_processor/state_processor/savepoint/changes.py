@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, overload
 
+from savepoint_database.snapshot.operator import Operator
 from savepoint_formats.errors import LostStateWarning, OperatorExistsError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
@@ -13,6 +14,7 @@ from savepoint_spark.sql_history.sql_history import SqlHistory
 from savepoint_spark.writing.write_context import PlannedTransformation
 from state_processor.savepoint.file_changes import FileChanges
 from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
+from state_processor.savepoint.transplants import transplanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +40,7 @@ class SavepointChanges(FileChanges):
     def with_operator(
         self,
         uid: str,
-        *transformations: StateTransformation,
+        *transformations: StateTransformation | Operator,
         parallelism: int | None = None,
         max_parallelism: int | None = None,
     ) -> SavepointWriter:
@@ -47,7 +49,8 @@ class SavepointChanges(FileChanges):
         Args:
             uid: Its uid, or the hash of one.
             transformations: Make its state: at most one of keyed state, and any number of operator
-                state.
+                state. Or an operator of another savepoint, ``other.operator("x")``, which is taken as
+                a whole, with the state of its coordinator.
             parallelism: The number of subtasks; by default that of the existing operator, if any.
             max_parallelism: The number of key groups; likewise. An operator of SQL that has no key
                 has one.
@@ -60,11 +63,20 @@ class SavepointChanges(FileChanges):
             ValueError: There is no transformation, or there are two of keyed state or of one name;
                 or not 1 <= parallelism <= max parallelism <= 32768.
             OperatorExistsError: It was added or overwritten before, or its states were changed.
+            MigrationError: The other operator is of another major release of Flink.
+            RefusedError: The other operator has keyed state in another number of key groups.
 
         Example:
             >>> writer.with_operator("totals", transformation).write("s3://jobs/new")
         """
         writer = self.writer()
+        others = [made for made in transformations if isinstance(made, Operator)]
+        if others:
+            if len(transformations) > 1:
+                raise ValueError(
+                    f"operator {others[0].name} is taken as a whole, with nothing else"
+                )
+            return transplanted(writer, uid, others[0], parallelism, max_parallelism)
         operator_id, known = id_and_uid(uid)
         before = next(
             (operator for operator in writer.operators if operator.operator_id == operator_id), None
@@ -79,7 +91,8 @@ class SavepointChanges(FileChanges):
                 f"operator {before.name} was changed before, which would be lost: give all of its"
                 " state to with_operator, or only change states"
             )
-        transformation = combined(transformations)
+        made_here = (made for made in transformations if not isinstance(made, Operator))
+        transformation = combined(tuple(made_here))
         alike = before or writer
         if isinstance(transformation, SqlHistory) and max_parallelism is None:
             max_parallelism = transformation.max_parallelism

@@ -143,6 +143,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
         add_tables: Sequence[str] = (),
         release_finished: bool = False,
         stream_from: str | None = None,
+        as_version: int | None = None,
         operator: str | None = None,
     ) -> SavepointWriter:
         """A savepoint whose sources continue elsewhere, or with other tables.
@@ -156,6 +157,8 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             add_tables: Tables whose changes the source reads from now on, without a snapshot.
             release_finished: The source remembers one finished split per table instead of all.
             stream_from: The source reads changes from this position on, instead of snapshots.
+            as_version: The coordinator of a Kafka ``operator`` gets its state in this version, 1 to 3,
+                for another release of the connector.
             operator: The source, by uid or hash; by default the source that has the split or table.
 
         Raises:
@@ -163,7 +166,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             StateNotFoundError: No source has such a split, such a table, or change data capture.
             RefusedError: The connector could not continue from the changed state, or the changes
                 fit several sources.
-            ValueError: A position is not a number.
+            ValueError: A position is not a number, or ``as_version`` comes without an operator.
             SavepointError: A file of a source is gone or damaged.
 
         Example:
@@ -173,12 +176,19 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
         from savepoint_extensions.connectors.changed_sources import (  # noqa: PLC0415  # as above
             SourceChanges,
             with_changed_sources,
+            with_enumerator_version,
         )
 
         changes = SourceChanges(
             positions or {}, tuple(drop_tables), tuple(add_tables), release_finished, stream_from
         )
-        return self._with_records(with_changed_sources(self, changes, operator)).writer()
+        changed = self._with_records(with_changed_sources(self, changes, operator))
+        if as_version is None:
+            return changed.writer()
+        if operator is None:
+            raise ValueError("another version is for one source: name its operator")
+        records = with_enumerator_version(changed, as_version, operator)
+        return changed._with_records(records).writer()
 
     def _with_records(self, records: Iterable[OperatorState]) -> Self:
         """The savepoint with other records of its operators, in the order of these."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from savepoint_database.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
     from savepoint_extensions.upgrade.compatibility_answer import Compatibility
     from savepoint_extensions.upgrade.expected_state import ExpectedJob
@@ -23,6 +25,7 @@ class UpgradeVerbs(Snapshot):
         backend: str = "",
         job: ExpectedJob | None = None,
         all_values: bool = False,
+        connectors: Mapping[str, str] | None = None,
     ) -> Compatibility:
         """Tells per operator and state whether a release of Flink, or a new job, restores the savepoint.
 
@@ -42,6 +45,8 @@ class UpgradeVerbs(Snapshot):
             job: The new job: a savepoint or checkpoint of it, which may be empty, or its path; or its
                 schema, as ``job_schema`` gives it, or the path of a file with the schema as JSON.
             all_values: Search all values, not only the first 256 MiB.
+            connectors: Connector -> its release in the new job, such as ``{"kafka": "5.0.0"}``. The
+                versions of its state are compared with those that the release reads.
 
         Returns:
             A verdict for the whole, for each operator and for each state, the worst first:
@@ -49,7 +54,7 @@ class UpgradeVerbs(Snapshot):
             or ``restorable``; and the findings, with reason, advice and source.
 
         Raises:
-            ValueError: There is no such release or backend, or the savepoint is of another release; or
+            ValueError: There is no such release, backend or connector, or the savepoint is of another release; or
                 neither ``target`` nor ``job`` is given.
             DescriptionError: The file of ``job`` is not a schema, or states are missing in it.
             SavepointError: The savepoint of ``job`` can't be opened or read.
@@ -60,9 +65,25 @@ class UpgradeVerbs(Snapshot):
         """
         from savepoint_extensions.upgrade.compatibility_answer import Compatibility  # noqa: PLC0415  # loads no extension before it is used
 
-        return Compatibility.of(
+        compatibility = Compatibility.of(
             self, target, written_by=written_by, backend=backend, job=job, all_values=all_values
         )
+        if not connectors:
+            return compatibility
+        from savepoint_extensions.connectors.connector_versions import judged_states  # noqa: PLC0415  # as above
+        from savepoint_extensions.upgrade.compatibility.rules import connector_finding  # noqa: PLC0415  # as above
+
+        # The worst answer about a state comes last, and counts.
+        answers = sorted(
+            judged_states(self, connectors), key=lambda judged: judged.verdict != "restorable"
+        )
+        findings = {
+            (judged.operator, judged.state): connector_finding(
+                judged.verdict, judged.where, judged.reason, judged.advice
+            )
+            for judged in answers
+        }
+        return compatibility.with_connectors(findings)
 
     def job_schema(self) -> JobSchema:
         """The state that the job of the savepoint declares: operators, states, kinds, serializers.

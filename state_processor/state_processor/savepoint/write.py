@@ -326,9 +326,13 @@ def _untouched(writer: SavepointWriter) -> dict[OperatorId, OperatorState]:
 
 
 def _copies(writer: SavepointWriter) -> CopyPlan:
-    if writer.source is None:
+    records = _untouched(writer)
+    sources = [planned.source for planned in writer.operators if planned.operator_id in records]
+    if not sources or sources[0] is None:
         return CopyPlan(())
-    return CopyPlan.of(_untouched(writer).values(), writer.source.directory)
+    # Operators of other savepoints have absolute paths.
+    directory = sources[0].directory if writer.source is None else writer.source.directory
+    return CopyPlan.of(records.values(), directory)
 
 
 def _made(writer: SavepointWriter, target: NewSnapshot) -> dict[OperatorId, OperatorState]:

@@ -152,6 +152,12 @@ class Finding:
     source: str
 
 
+def connector_finding(verdict: str, where: str, reason: str, advice: str) -> Finding:
+    """The answer about a state whose connector's release the user named."""
+    source = "the serializers of the connector's releases, see the table of its versions"
+    return Finding(Verdict(verdict), "connector-version", where, reason, advice, source)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[SubjectT]):
     """A row of the table of rules; ``Finding`` describes the other attributes.

@@ -1,0 +1,151 @@
+"""Releases of connectors, and the versions of state that they read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from support.commands import run
+from support.kafka_states import COLLECTORS, SPLIT, WRITERS, bytes_savepoint, coordinator
+
+from savepoint_extensions.connectors import connector_versions
+from savepoint_extensions.connectors.connector_versions import (
+    PARTS,
+    judged_states,
+    release_of,
+)
+from savepoint_extensions.connectors.kafka.kafka_source import (
+    AssignmentStatus,
+    KafkaEnumerator,
+    KafkaPartition,
+)
+from state_processor import RefusedError, Savepoint, StateNotFoundError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KNOWN = KafkaPartition("orders", 3, AssignmentStatus.ASSIGNED)
+WAITING = KafkaPartition("orders", 4, AssignmentStatus.UNASSIGNED)
+READERS, COMMITS, WRITER = (
+    "SourceReaderState",
+    "streaming_committer_raw_states",
+    "writer_raw_states",
+)
+
+
+def savepoint_of(folder: Path, version: int, *partitions: KafkaPartition) -> Savepoint:
+    """A savepoint of Kafka's source and sink, with an enumerator of this version."""
+    enumerator = KafkaEnumerator(version, partitions or (KNOWN,), is_discovered=True)
+    path = bytes_savepoint(
+        folder,
+        {
+            "orders": {READERS: [SPLIT]},
+            "commits": {COMMITS: [COLLECTORS["4.0.1-2.0"]]},
+            "writer": {WRITER: [WRITERS["4.0.1-2.0"]]},
+        },
+        {"orders": coordinator(enumerator.to_versioned().to_bytes())},
+    )
+    return Savepoint.open(str(path), uids=["orders", "commits", "writer"])
+
+
+@pytest.mark.parametrize(
+    ("release", "written", "verdict"),
+    [
+        ("3.0.2-1.18", 1, "restorable"),
+        ("3.0.2-1.18", 2, "not restorable"),
+        ("3.1.0", 2, "restorable"),
+        ("4.0.1", 3, "not restorable"),
+        ("5.0.0", 1, "restorable"),
+        ("5.0.0-2.2", 3, "restorable"),
+        ("5.1.0", 2, "unknown"),
+        ("6.0.0", 2, "unknown"),
+        ("1.17.2", 2, "unknown"),
+    ],
+)
+def test_enumerators_by_release(tmp_path: Path, release: str, written: int, verdict: str) -> None:
+    savepoint = savepoint_of(tmp_path / "old", written)
+    judged = {one.state: one for one in judged_states(savepoint, {"kafka": release})}
+    assert judged["coordinator_state"].verdict == verdict
+    assert judged["coordinator_state"].where == f"kafka {release}"
+
+
+def test_what_is_read_in_part_is_unknown(tmp_path: Path) -> None:
+    savepoint = savepoint_of(tmp_path / "old", 2)
+    judged = {one.state: one for one in judged_states(savepoint, {"kafka": "3.4.0"})}
+    assert {name: one.verdict for name, one in judged.items()} == {
+        READERS: "restorable",
+        "coordinator_state": "restorable",
+        COMMITS: "restorable",
+        WRITER: "unknown",
+    }
+    assert "a part without an error" in judged[WRITER].reason
+
+
+def test_the_doctor_answers_for_the_release(tmp_path: Path) -> None:
+    path = savepoint_of(tmp_path / "old", 3).path
+    savepoint = Savepoint.open(path)
+    assert savepoint.compatibility("2.2", connectors={"kafka": "5.0.0"}).is_restorable
+    judged = savepoint.compatibility("2.2", connectors={"kafka": "4.0.1"})
+    assert judged.verdict == "not restorable"
+    advice = {finding.advice for _, finding in judged.placed()}
+    assert any("--as-version 2 OPERATOR" in text for text in advice)
+    code, answer = run("doctor", path, "--target", "2.2", "--connector", "kafka=5.0.0")
+    assert code == 0
+    assert "connector-version" in answer
+    assert run("doctor", path, "--target", "2.2", "--connector", "kafka=new")[0] == 2
+    assert run("doctor", path, "--target", "2.2", "--connector", "nothing=1.0")[0] == 2
+
+
+def test_other_connectors_are_not_judged(tmp_path: Path) -> None:
+    savepoint = savepoint_of(tmp_path / "old", 2)
+    assert judged_states(savepoint, {"file": "2.2.1"}) == []
+    assert judged_states(savepoint, {"mysql-cdc": "3.5.0"}) == []
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_another_version_of_the_coordinator(tmp_path: Path, version: int) -> None:
+    path = savepoint_of(tmp_path / "old", 2).path
+    command = (
+        "sources",
+        path,
+        "--as-version",
+        version,
+        "orders",
+        tmp_path / "new",
+        "--uid",
+        "orders",
+    )
+    assert run(*command)[0] == 0
+    record = Savepoint.open(str(tmp_path / "new"), uids=["orders"]).operator("orders").record
+    assert record.coordinator_state is not None
+    written = KafkaEnumerator.of(record.coordinator_state.data, "")
+    assert written == KafkaEnumerator(version, (KNOWN,), is_discovered=True)
+
+
+def test_what_a_version_has_no_room_for_is_refused(tmp_path: Path) -> None:
+    with_waiting = savepoint_of(tmp_path / "waiting", 2, KNOWN, WAITING)
+    with pytest.raises(RefusedError, match="orders-4 can't be stored"):
+        with_waiting.change_sources(as_version=1, operator="orders")
+    with_offset = savepoint_of(tmp_path / "offset", 3, KNOWN, replace(WAITING, offset=5))
+    with pytest.raises(RefusedError, match="orders-4 have offsets but no reader yet"):
+        with_offset.change_sources(as_version=2, operator="orders")
+    with pytest.raises(RefusedError, match="version 4 are not written"):
+        with_waiting.change_sources(as_version=4, operator="orders")
+    with pytest.raises(StateNotFoundError, match="no coordinator of a Kafka source"):
+        with_waiting.change_sources(as_version=2, operator="commits")
+    with pytest.raises(ValueError, match="name its operator"):
+        with_waiting.change_sources(as_version=2)
+
+
+def test_releases_are_numbers() -> None:
+    assert release_of("3.4.0-1.20") == (3, 4, 0)
+    with pytest.raises(ValueError, match="expected one such as"):
+        release_of("newest")
+
+
+def test_the_table_in_words_is_the_table() -> None:
+    assert connector_versions.__doc__ is not None
+    rows = re.findall(r"^\| (\w+) +\| (\w+) +\|", connector_versions.__doc__, re.MULTILINE)
+    assert rows[1:] == [(row.connector, row.part) for row in PARTS]
