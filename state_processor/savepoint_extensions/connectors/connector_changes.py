@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import state_processor
 from savepoint_formats.errors import SchemaChangeError
 from state_processor.plugins import (
     ChangeKind,
@@ -24,6 +26,8 @@ from state_processor.plugins import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from state_processor import PlannedOperator, Savepoint, SavepointWriter
     from state_processor.plugins import Words
 
@@ -69,15 +73,39 @@ def _change_sources(writer: SavepointWriter, words: Words) -> SavepointWriter:
             without_topics=words["without-topic"],
             allow_empty=words["allow-empty"],
         )
+    version, name = (
+        version_and_operator(words["as-version"]) if words["as-version"] else (None, None)
+    )
     changed = _source(writer).change_sources(
         words["set"],
         drop_tables=words["drop-table"],
         add_tables=words["add-table"],
         release_finished=words["release-finished"],
         stream_from=words["stream-from"],
-        operator=_source_name(writer, words["operator"]),
+        as_version=version,
+        operator=_source_name(writer, name or words["operator"]),
     )
     return _of_source(writer, changed.source)
+
+
+def version_and_operator(texts: Sequence[str]) -> tuple[int, str]:
+    """The version and the operator; ``ValueError`` if they are not two, or the first is no number."""
+    if len(texts) != 2 or not texts[0].isdecimal():
+        raise ValueError(f"as-version is {', '.join(texts)}, expected a number and an operator")
+    return int(texts[0]), texts[1]
+
+
+def _transplant(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    return transplanted(writer, words["other"], words["operator"], words["to"])
+
+
+def transplanted(
+    writer: SavepointWriter, other: str, operator: str, to: str | None
+) -> SavepointWriter:
+    """The writer with an operator of another savepoint; see ``SavepointWriter.with_operator``."""
+    uids = [] if _HASH.fullmatch(operator) else [operator]
+    source = state_processor.Savepoint.open(other, uids=uids).operator(operator)
+    return writer.with_operator(to or source.name, source)
 
 
 def _source(writer: SavepointWriter) -> Savepoint:
@@ -98,14 +126,16 @@ def _of_source(writer: SavepointWriter, source: Savepoint | None) -> SavepointWr
     changed = {operator.id: operator for operator in source.operators()}
 
     def based(planned: PlannedOperator) -> PlannedOperator:
-        if planned.source is None or changed[planned.source.id].record == planned.source.record:
+        known = None if planned.source is None else changed.get(planned.source.id)
+        # An operator that an earlier change added is not in the savepoint.
+        if known is None or planned.source is None or known.record == planned.source.record:
             return planned
         if planned.transformation is not None:
             raise SchemaChangeError(
                 f"state of operator {planned.name} was changed before its positions or commits: put"
                 " this change before the others"
             )
-        return replace(planned, source=changed[planned.source.id])
+        return replace(planned, source=known)
 
     return replace(writer, source=source, operators=tuple(map(based, writer.operators)))
 
@@ -122,8 +152,10 @@ def _mistake_of_sinks(words: Words) -> str:
 
 
 def _mistake_of_sources(words: Words) -> str:
-    changes = ("set", "drop-table", "add-table", "release-finished", "stream-from")
+    changes = ("set", "drop-table", "add-table", "release-finished", "stream-from", "as-version")
     has_change = any(words[name] for name in changes)
+    if words["as-version"] and words["operator"] is not None:
+        return "'as-version' names its operator itself"
     if words["to-new"] is not None:
         return "'to-new' goes with no other change: add an entry" if has_change else ""
     if words["without-topic"] or words["allow-empty"]:
@@ -131,6 +163,7 @@ def _mistake_of_sources(words: Words) -> str:
     return "" if has_change else f"sources needs {', '.join(map(repr, changes))} or 'to-new'"
 
 
+_HASH = re.compile("[0-9a-f]{32}")
 _ONE_SOURCE = TextWord("operator", "The only source to change; all that fit by default.")
 _OFFSETS = (
     TextWord("topic", "The topic.", is_required=True),
@@ -171,6 +204,9 @@ CHANGES = (
             TextsWord("add-table", "Tables that it reads from now on, without a snapshot."),
             FlagWord("release-finished", "Remember one finished split per table."),
             TextWord("stream-from", "Leave the snapshot phase, and read from this position on."),
+            TextsWord(
+                "as-version", "A version for the state of a Kafka coordinator, and its operator."
+            ),
             TextWord(
                 "to-new", "An old connector of Kafka whose state becomes that of the new one."
             ),
@@ -180,6 +216,16 @@ CHANGES = (
         ),
         _change_sources,
         _mistake_of_sources,
+    ),
+    ChangeKind(
+        "transplant",
+        "Take an operator of another savepoint, with the state of its coordinator.",
+        (
+            TextWord("other", "The path of the other savepoint.", is_required=True),
+            TextWord("operator", "The operator, by uid or hash.", is_required=True),
+            TextWord("to", "Its uid in the new savepoint; by default the one that it has."),
+        ),
+        _transplant,
     ),
 )
 """The rows of changes of sources and sinks."""

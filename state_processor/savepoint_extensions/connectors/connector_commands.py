@@ -6,7 +6,6 @@ Each command shows this state, or writes a savepoint in which it is changed.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,11 @@ import click
 
 from savepoint_cli import options
 from savepoint_cli.modify import optional_destination, writes
-from savepoint_extensions.connectors.connector_changes import offset_rows
-from state_processor import Savepoint
+from savepoint_extensions.connectors.connector_changes import (
+    offset_rows,
+    transplanted,
+    version_and_operator,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
     from savepoint_extensions.connectors.kafka_state import KafkaOffset
     from state_processor import SavepointWriter
-
-_HASH = re.compile("[0-9a-f]{32}")
 
 
 @options.inspection()
@@ -199,7 +199,7 @@ def sinks(
 @click.option(
     "--as-version",
     nargs=2,
-    type=(int, str),
+    type=(str, str),
     metavar="VERSION OPERATOR",
     help="Write the state of a Kafka coordinator in VERSION, for another release of the connector.",
 )
@@ -215,7 +215,7 @@ def sources(
     to_new: str | None,
     without_topics: tuple[str, ...],
     allow_empty: bool,
-    as_version: tuple[int, str] | None,
+    as_version: tuple[str, str] | None,
     **changes: Any,
 ) -> None:
     """Show where the sources in the savepoint at PATH continue: splits, positions, tables.
@@ -229,7 +229,8 @@ def sources(
     savepoint sources s3://jobs/orders/savepoint-1a2b s3://jobs/mended  --release-finished
     """
     if as_version is not None:
-        changes["as_version"], operator = as_version
+        with options.usage_errors():
+            changes["as_version"], operator = version_and_operator(as_version)
     is_wanted = destination.is_wanted(has_change=any([*changes.values(), to_new]))
     if to_new is not None and any(changes.values()):
         raise click.UsageError("--to-new goes with no other change: write one after the other")
@@ -266,6 +267,4 @@ def transplant(
     \b
     savepoint transplant s3://jobs/flink-2 s3://jobs/new-job s3://jobs/both --operator orders
     """
-    uids = [] if _HASH.fullmatch(operator) else [operator]
-    source = Savepoint.open(other, uids=uids).operator(operator)
-    return writer.with_operator(to or source.name, source)
+    return transplanted(writer, other, operator, to)

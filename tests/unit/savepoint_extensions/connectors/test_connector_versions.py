@@ -111,7 +111,7 @@ def test_another_version_of_the_coordinator(tmp_path: Path, version: int) -> Non
         "sources",
         path,
         "--as-version",
-        version,
+        str(version),
         "orders",
         tmp_path / "new",
         "--uid",
