@@ -165,7 +165,7 @@ class GraphTables:
         return GraphClasses(tables) if tables else None
 
 
-def is_unknown(name: str, known: KnownClasses) -> bool:
+def is_unknown_class(name: str, known: KnownClasses) -> bool:
     """Whether the content of a class's objects is unknown."""
     return not (
         described_body(name, known)
@@ -304,7 +304,7 @@ class ClassTable:
         fixed = known.fixed.get(name)
         if fixed is not None:
             return self._of_fields(fixed)
-        return (kinds.UNKNOWN if is_unknown(name, known) else kinds.GENERAL,)
+        return (kinds.UNKNOWN if is_unknown_class(name, known) else kinds.GENERAL,)
 
     def _collection(self, name: str) -> tuple[int, int] | None:
         if name == _ARRAYS_LIST:

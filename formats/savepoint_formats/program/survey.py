@@ -14,7 +14,7 @@ from savepoint_formats.program.assembly import Assembly
 from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.program.decode import MAX_MEMORY, GraphMemory
-from savepoint_formats.program.graph_tables import GraphTables, is_unknown
+from savepoint_formats.program.graph_tables import GraphTables, is_unknown_class
 from savepoint_formats.program.kernel import (
     PASSED,
     Walk,
@@ -112,7 +112,7 @@ def _names(
     for index, data in enumerate(encoded.dictionary.to_pylist()):
         name = KryoInput(DataInputView(data), is_little_endian=True).read_text() or ""
         # An array's class, or that of an enum's constant, is known by its name only.
-        if all(is_unknown(name, known) for known in tables.known):
+        if all(is_unknown_class(name, known) for known in tables.known):
             counts[name] += int((of_records == index).sum())
             is_told[named[of_records == index]] = True
     return counts, is_told

@@ -117,7 +117,7 @@ class ReadOptions:
             if name in given:
                 given[name] = _as_tuple(name, given[name])
         if "key_groups" in given:
-            given["key_groups"] = key_groups_of(given["key_groups"])
+            given["key_groups"] = checked_key_groups(given["key_groups"])
         return cls(**given)
 
     def of_columns(self, names: tuple[str, ...]) -> Self:
@@ -150,7 +150,7 @@ class ReadOptions:
 _ADDED = ("key_group", "subtask", "scope")
 
 
-def key_groups_of(value: object) -> Any:
+def checked_key_groups(value: object) -> Any:
     """Range of key groups from a number or a text; other values stay as they are.
 
     Raises ``ValueError`` for any other text.

@@ -103,7 +103,7 @@ def map_of(key: Layout, value: Layout) -> Layout:
     return layouts.MapOf(key, layouts.Nullable(value))
 
 
-def alternatives(*names: str, tags: tuple[int, ...] = (1, 0)) -> Callable[..., Layout]:
+def tagged_union(*names: str, tags: tuple[int, ...] = (1, 0)) -> Callable[..., Layout]:
     """One of several values behind a tag."""
     return lambda *values: layouts.Tagged(tags, names, values)
 
@@ -220,7 +220,7 @@ _NULL_MASK = Since(3, "has_mask")
 _LIST = of_parts(layouts.Repeated)
 _ARRAY = of_parts(optional_elements, component=UTF)
 _SAME = composite(_single)
-_EITHER = of_parts(alternatives("left", "right"), 2)
+_EITHER = of_parts(tagged_union("left", "right"), 2)
 _CASE_CLASS = composite(_case_class, parts=None, type_class=UTF)
 _TTL = of_parts(lambda _time, value: layouts.Ttl(value), 2)
 _TWO_PHASE_COMMIT = _NULL_TRANSACTION.composite(_two_phase_commit, parts=2)
@@ -261,7 +261,7 @@ register(
             _stream_element
         ),
         f"{_STREAMING}api.datastream.CoGroupedStreams$UnionSerializerSnapshot": of_parts(
-            alternatives("one", "two", tags=(1, 2)), 2
+            tagged_union("one", "two", tags=(1, 2)), 2
         ),
         f"{_STREAMING}api.operators.co.IntervalJoinOperator$BufferEntrySerializerSnapshot": (
             of_parts(_buffer_entry)
@@ -291,7 +291,7 @@ for _prefix in SCALA:
             f"{_prefix}Tuple2CaseClassSerializerSnapshot": _CASE_CLASS,
             f"{_prefix}ScalaOptionSerializerSnapshot": of_parts(optional),
             f"{_prefix}ScalaEitherSerializerSnapshot": _EITHER,
-            f"{_prefix}ScalaTrySerializerSnapshot": of_parts(alternatives("success", "failure"), 2),
+            f"{_prefix}ScalaTrySerializerSnapshot": of_parts(tagged_union("success", "failure"), 2),
             f"{_prefix}TraversableSerializerSnapshot": of_parts(
                 optional_elements, builder_code=UTF
             ),

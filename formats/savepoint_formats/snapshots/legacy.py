@@ -32,11 +32,11 @@ from savepoint_formats.java.stream import JavaClass
 from savepoint_formats.layout import Layout, Opaque, Repeated, Struct
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA
 from savepoint_formats.snapshots.composite import (
-    alternatives,
     map_of,
     numbered,
     optional,
     optional_elements,
+    tagged_union,
 )
 from savepoint_formats.snapshots.fields import JAVA, number
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
@@ -164,13 +164,13 @@ register(
         ),
         f"{BASE}CollectionSerializerConfigSnapshot": _nested(1, Repeated),
         f"{BASE}MapSerializerConfigSnapshot": _nested(2, map_of),
-        f"{RUNTIME}EitherSerializerConfigSnapshot": _nested(2, alternatives("left", "right")),
+        f"{RUNTIME}EitherSerializerConfigSnapshot": _nested(2, tagged_union("left", "right")),
         f"{RUNTIME}TupleSerializerConfigSnapshot": _legacy(
             _tuple, serializers=RESILIENT_LIST, tuple_class=JAVA
         ),
         f"{SCALA[0]}ScalaOptionSerializerConfigSnapshot": _nested(1, optional),
         f"{SCALA[0]}ScalaTrySerializerConfigSnapshot": _nested(
-            2, alternatives("success", "failure")
+            2, tagged_union("success", "failure")
         ),
         f"{SCALA[0]}TraversableSerializerConfigSnapshot": _nested(1, optional_elements),
     }

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from savepoint_database.types.named_fields import fields_of
-from savepoint_database.types.records import record_maker, record_type
+from savepoint_database.types.records import record_class, record_maker
 from savepoint_formats.errors import FunctionResultError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.state_files.state import StateKind
@@ -140,7 +140,7 @@ def shaped(data_type: pa.DataType) -> Convert | None:
     if pa.types.is_struct(data_type):
         names = tuple(field.name for field in data_type)
         fields = [shaped(field.type) for field in data_type]
-        return partial(_shaped_struct, kind=record_type(names), fields=fields)
+        return partial(_shaped_struct, kind=record_class(names), fields=fields)
     return None
 
 

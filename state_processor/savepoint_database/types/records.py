@@ -33,7 +33,7 @@ class Record(tuple[Any, ...]):
 
 
 @lru_cache(maxsize=1024)
-def record_type(names: tuple[str, ...]) -> type[Record]:
+def record_class(names: tuple[str, ...]) -> type[Record]:
     """The class of records with these fields."""
     fields: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # names are data
     places = {name: place for place, name in enumerate(names)}
@@ -43,8 +43,8 @@ def record_type(names: tuple[str, ...]) -> type[Record]:
 def record_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
     """Makes records from values, one per name."""
     # Like ``_make``, without its slow check of the number of values.
-    return partial(tuple.__new__, record_type(names))
+    return partial(tuple.__new__, record_class(names))
 
 
 def _restored(names: tuple[str, ...], values: tuple[Any, ...]) -> Record:
-    return record_type(names)(*values)
+    return record_class(names)(*values)

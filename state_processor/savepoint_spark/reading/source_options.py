@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.key_groups import KeyGroupRange
-from savepoint_formats.scan.read_options import ReadOptions, key_groups_of
+from savepoint_formats.scan.read_options import ReadOptions, checked_key_groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -194,7 +194,7 @@ def _rules(text: str) -> dict[str, str]:
 
 def _key_groups(text: str) -> Any:
     try:
-        return key_groups_of(text)
+        return checked_key_groups(text)
     except ValueError as error:
         raise ValueError(f"option 'keyGroups' is {text!r}, expected 3 or 0-15") from error
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from savepoint_database.types.python_values import python_values
-from savepoint_database.types.records import record_maker, record_type
+from savepoint_database.types.records import record_class, record_maker
 
 PAIR = pa.struct([("f0", pa.int64()), ("f1", pa.string())])
 
@@ -45,4 +45,4 @@ def test_names_that_are_none_of_python_go_in_brackets() -> None:
 def test_a_record_is_pickled_without_a_class_of_its_own(pair: Any) -> None:
     again = pickle.loads(pickle.dumps(pair))
     assert again == pair
-    assert type(again) is record_type(("f0", "f1"))
+    assert type(again) is record_class(("f0", "f1"))
