@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from support.nightly import nightly
 
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_spark.session.tasks import rows_of_tasks
@@ -111,6 +112,22 @@ def test_the_told_size_is_that_of_the_files(orders: SparkSavepoint) -> None:
     size = sum(handle.stream.size for handle in handles if isinstance(handle, KeyGroupsHandle))
     assert size > 1_000_000
     assert told_size(orders.read_keyed_state("many")) == pytest.approx(size, rel=0.5)
+
+
+@nightly
+def test_five_million_keys_are_joined_in_the_memory_of_a_test(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A broadcast of them ended with "Not enough memory to build and broadcast"."""
+    data = spark.sql("SELECT id key, id % 1000 cents FROM range(5000000)")
+    keyed = OperatorTransformation.bootstrap_with(data).key_by("key", key_type=Types.LONG())
+    keyed = keyed.with_state(ValueStateDescriptor("cents", Types.LONG()))
+    Savepoint.create(spark, parallelism=2).with_operator("all", keyed).write(str(tmp_path / "sp"))
+    every = Savepoint.load(spark, str(tmp_path / "sp"), uids=["all"]).read_keyed_state("all")
+    joined = every.join(every.withColumnRenamed("cents", "again"), "key")
+    assert join_of(joined) == "SortMergeJoin"
+    row = joined.selectExpr("count(*)", "sum(cents)", "sum(again)").collect()[0]
+    assert tuple(row) == (5_000_000, 2_497_500_000, 2_497_500_000)
 
 
 @pytest.mark.parametrize("size", [0, 10_000, 10**9])
