@@ -103,6 +103,19 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return pa.schema([_arrow_field(field.name, field.dataType, field.nullable) for field in schema])
 
 
+def task_columns(schema: StructType) -> StructType:
+    """The columns of types that tasks take and give; for instance no ``VARIANT``."""
+
+    def is_taken(field: StructField) -> bool:
+        try:
+            arrow_type_of(field.dataType)
+        except ColumnTypeError:
+            return False
+        return True
+
+    return StructType(list(filter(is_taken, schema)))
+
+
 def _arrow_field(name: str, kind: DataType, is_nullable: bool) -> pa.Field:
     try:
         return pa.field(name, arrow_type_of(kind), is_nullable)

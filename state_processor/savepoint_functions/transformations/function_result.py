@@ -153,7 +153,8 @@ class FunctionResult:
     def left_out(self) -> DataFrame:
         """The late rows that no window took, and no side output, in no order.
 
-        The columns are those of the input. Without a watermark of ``run`` no row is late.
+        The columns are those of the input, but for types that no function gives, such as
+        ``VARIANT``. Without a watermark of ``run`` no row is late.
 
         Raises:
             ValueError: The function has no windows, so it gets all rows.

@@ -21,6 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from pyspark.sql.types import StructType
+
 from savepoint_database.types.descriptors import ListStateDescriptor
 from savepoint_database.types.types import Types
 from savepoint_functions.functions.backends.timers import EVENT_TIME, MAX_WATERMARK, timer_states
@@ -41,11 +43,10 @@ from savepoint_functions.windows.window_state import (
     merge_namespaces,
 )
 from savepoint_spark.bootstrapping.windowed_transformation import CONTENTS, MERGING_SET
+from savepoint_spark.columns import task_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from pyspark.sql.types import StructType
 
     from savepoint_functions.functions.backends import KeyedStateBackend, TimerService
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
@@ -126,7 +127,7 @@ class WindowOperator(KeyedProcessFunction):
 
     def with_left_out(self, schema: StructType) -> Self:
         """The operator with a side output for late rows that no other side output takes."""
-        left_out = OutputTag(LEFT_OUT, schema)
+        left_out = OutputTag(LEFT_OUT, task_columns(schema))
         return type(self)(self._windowing, self._contents, self._function, left_out)
 
     def _make_timer_service(
@@ -188,8 +189,15 @@ class WindowOperator(KeyedProcessFunction):
         windows = self._assigner.windows_of(self._time(timestamp), value)
         add = self._add_to_merging if self._assigner.is_merging else self._add_to_plain
         if not add(windows, element) and self._late is not None and self._is_late(timestamp):
-            context.output(self._late, value)
+            context.output(self._late, self._late_row(value))
         return self._given
+
+    def _late_row(self, row: Any) -> Any:
+        """The row with the columns that the side output has; a tag of the user has the row's."""
+        tag = self._late
+        if tag is None or tag.name != LEFT_OUT or not isinstance(tag.schema, StructType):
+            return row
+        return {name: row[name] for name in tag.schema.names}
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[OutputRow]:
         """Rows of the window of a timer."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
+from savepoint_spark.session.session import is_at_least
 from state_processor import (
     Backlog,
     ColumnNotFoundError,
@@ -274,9 +275,10 @@ def test_a_stream_behind_an_operator_with_state_is_refused(
         MixedModeJob.of(keyed(past), keyed(chained), Nothing(), settings, str(tmp_path))
 
 
-def arrived(spark: SparkSession, late: OutputTag | None = None) -> Any:
+def arrived(spark: SparkSession, late: OutputTag | None = None, *others: Any) -> Any:
     rows = [("a", 0, 10, -1), ("a", 1, 35, 9), ("a", 2, 12, 34), ("b", 3, 5, 34), ("b", 4, 31, 34)]
     data = spark.createDataFrame(rows, "shop STRING, offset BIGINT, at BIGINT, mark BIGINT")
+    data = data.select("*", *others)
     keyed = OperatorTransformation.bootstrap_with(data).assign_timestamps("at").key_by("shop")
     windows = keyed.window(TumblingWindows(10)).in_order_of_arrival("offset", "mark")
     windows = windows if late is None else windows.side_output_late_data(late)
@@ -289,6 +291,19 @@ def test_a_run_has_the_late_rows_that_it_leaves_out(spark: SparkSession) -> None
     assert sorted(row.offset for row in run.left_out.collect()) == [2, 3]
     assert [tuple(row) for row in run.output.collect()] == [(10, 20, 10.0)]
     assert not arrived(spark).run(SCHEMA).left_out.count()
+
+
+@pytest.mark.skipif(not is_at_least("4.0"), reason="VARIANT is of Spark 4")
+def test_late_rows_lack_only_columns_that_no_function_gives(spark: SparkSession) -> None:
+    others = (
+        F.expr("parse_json('1')").alias("json"),
+        F.expr("map('a', date'2024-02-29')").alias("m"),
+    )
+    run = arrived(spark, None, *others).run(SCHEMA, watermark=34)
+    assert run.left_out.columns == ["shop", "offset", "at", "mark", "m"]
+    assert {row.offset: str(row.m["a"]) for row in run.left_out.collect()} == dict.fromkeys(
+        (2, 3), "2024-02-29"
+    )
 
 
 def test_late_rows_of_a_side_output_are_not_left_out(spark: SparkSession) -> None:
