@@ -13,11 +13,10 @@ from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
+from savepoint_database import files
+from savepoint_database import snapshot as retained
 from savepoint_database.audit.statistics_views import largest_tables, page, statistics_tables
-from savepoint_database.snapshot import retained
-from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
-from state_processor import Garbage
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
@@ -98,7 +97,7 @@ def stats(
         output.page(report, *tables, digest=largest_tables(report))
     else:
         text = page(report, savepoint.describe()).encode()
-        with whole_file(html_file, is_overwritten=True) as file:
+        with files.whole_file(html_file, is_overwritten=True) as file:
             file.write(text)
         output.page({"path": html_file, "size": len(text)})
     if report.problems:
@@ -203,9 +202,9 @@ def gc(
     if is_deleting:
         if older_than is None:
             raise click.UsageError("--delete needs --older-than, such as --older-than 7d")
-        garbage = Garbage.delete(directory, older_than=older_than, also=also)
+        garbage = state_processor.Garbage.delete(directory, older_than=older_than, also=also)
     else:
-        garbage = Garbage.below(directory, older_than=older_than, also=also)
+        garbage = state_processor.Garbage.below(directory, older_than=older_than, also=also)
     output.page(garbage, ("Files that no snapshot needs", garbage.files))
 
 

@@ -17,7 +17,7 @@ from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import change_destination, errors_of_spark, writes
 from savepoint_cli.terminal.help import Command, common_option
-from savepoint_formats.new_snapshot.whole_file import whole_file
+from savepoint_database import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -368,7 +368,7 @@ def _certify(before: FoundValues, after: FoundValues, paths: tuple[str, ...]) ->
     certificate = state_processor.ErasureCertificate.of(before, after)
     for path in paths:
         text = certificate.to_html() if path.endswith(".html") else certificate.to_json()
-        with whole_file(path, is_overwritten=True) as file:
+        with files.whole_file(path, is_overwritten=True) as file:
             file.write(text.encode())
     (out,) = (snapshot.path for snapshot in after.snapshots)
     if certificate.is_erased is False:

@@ -15,8 +15,7 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.output import OutputFormat
-from savepoint_database import checks
-from savepoint_database.types.spark_values import printable_rows
+from savepoint_database import checks, types
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def _show_samples(output: Output, diff: SavepointDiff, rows: int, all_columns: b
         if table.is_equal:
             continue
         sample = diff.samples(table.table, rows)
-        shown, names = printable_rows(sample), sample.schema.names
+        shown, names = types.printable_rows(sample), sample.schema.names
         lone = [row for row in shown if row[CHANGE_TYPE] not in (PREIMAGE, POSTIMAGE)]
         images = [row for row in shown if row[CHANGE_TYPE] in (PREIMAGE, POSTIMAGE)]
         keys = (CHANGE_TYPE, *diff.key_columns(table.table))
@@ -177,7 +176,7 @@ def _feed(output: Output, diff: SavepointDiff) -> bool:
     for table in diff.table_names:
         for batch in diff.changes(table):
             is_equal = False
-            shown = [{"table": table, **row} for row in printable_rows(batch)]
+            shown = [{"table": table, **row} for row in types.printable_rows(batch)]
             output.values("", ["table", *batch.schema.names], shown)
     return is_equal
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+import state_processor
 from savepoint_formats.errors import SavepointError
-from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from state_processor import Savepoint
 
     Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
     Names = Callable[[Savepoint, dict[str, Any]], Iterable[str]]
@@ -42,7 +44,7 @@ def _completing(names: Names) -> Complete:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                savepoint = Savepoint.open(
+                savepoint = state_processor.Savepoint.open(
                     given["path"],
                     uids=(*(given.get("uids") or ()), *(given.get("listed_uids") or ())),
                     allow_paths=given.get("allow_paths") or (),

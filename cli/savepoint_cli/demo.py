@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from savepoint_cli.terminal.help import command
+from savepoint_database import files
 from savepoint_formats.errors import SavepointExistsError
-from savepoint_formats.new_snapshot.new_file import writing_errors
 
 _SAMPLE = "currency-2.2.1-hashmap-canonical"
 
@@ -49,7 +49,7 @@ def demo(folder: str) -> None:
     """
     if Path(folder).exists():
         raise SavepointExistsError(f"{folder} exists already; name another folder")
-    with writing_errors(folder):
+    with files.writing_errors(folder):
         shutil.copytree(sample(), folder, ignore=shutil.ignore_patterns("expected.json"))
     click.echo(f"{folder} now has a savepoint of Flink 2.2.")
     commands = click.get_current_context().find_root().command

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import state_processor
 from savepoint_cli import options
-from state_processor import Savepoint, local_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_cli.options import Opening
-    from state_processor import SparkSavepoint
+    from state_processor import Savepoint, SparkSavepoint
 
 LOCAL = "local[*]"
 
@@ -41,7 +41,9 @@ class Engine:
         """Opens a savepoint again for Spark; warnings about unknown uids were shown before."""
         uids = tuple(operator.uid for operator in opened.operators() if operator.uid)
         spark = started_session(self.master, self.conf)
-        return Savepoint.load(spark, opened.path, **{**opening.settings, "uids": uids})
+        return state_processor.Savepoint.load(
+            spark, opened.path, **{**opening.settings, "uids": uids}
+        )
 
     def open(self, opening: Opening) -> Savepoint:
         opened = opening.open()
@@ -96,7 +98,7 @@ def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) 
     # PySpark logs the traceback of an error on the way to Java, and then raises the error.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        spark = local_session(master, **conf or {})
+        spark = state_processor.local_session(master, **conf or {})
     except RuntimeError as error:
         # There is no Java, or it does not start.
         raise click.ClickException(str(error)) from error

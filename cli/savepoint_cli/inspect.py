@@ -12,8 +12,8 @@ import state_processor
 from savepoint_cli import options
 from savepoint_cli.terminal.help import command, format_option
 from savepoint_cli.terminal.output import output_option
-from savepoint_database.rows.rows import first_rows
-from savepoint_database.snapshot.key_types import described_job_types
+from savepoint_database import rows as table_rows
+from savepoint_database import snapshot
 from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def state_types(output: Output, job: str) -> None:
     """
     with click.open_file(job, "rb") as file:
         source = options.utf8_text(file.read(), file.name)
-    output.text({"job": job}, described_job_types(source, job))
+    output.text({"job": job}, snapshot.described_job_types(source, job))
 
 
 @options.inspection()
@@ -190,7 +190,7 @@ def show(
     with options.usage_errors():
         scan = savepoint.scan(table, merge=merge or None, **read)
         names = scan.schema.names
-    output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))
+    output.values(f"Rows of {table}", names, table_rows.first_rows(scan, rows, where, times))
 
 
 @command()

@@ -16,18 +16,18 @@ from savepoint_cli import completion
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
-from savepoint_database.snapshot.key_types import types_of_text
-from savepoint_database.snapshot.opening import OpeningOptions, opening_of
-from savepoint_database.types.class_library import described_classes
+from savepoint_database import snapshot as snapshots
+from savepoint_database import types as described
 from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable
-from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from savepoint_database.snapshot.opening import OpeningOptions
     from savepoint_formats.layout import KryoClass
+    from state_processor import Savepoint
 
     Function = Callable[..., None]
 
@@ -123,7 +123,7 @@ class Opening:
     @property
     def settings(self) -> OpeningOptions:
         """The keyword arguments of ``Savepoint.open``."""
-        return opening_of(
+        return snapshots.opening_of(
             uids=(*self.uids, *(self.listed_uids or ())),
             kryo_classes=self.kryo_classes or (),
             allow_paths=self.allow_paths,
@@ -145,7 +145,7 @@ class Opening:
                     path, self.trigger_into, on_progress=_note, allow_paths=self.allow_paths
                 )
             _note(f"{path} is complete, and stays")
-        savepoint = Savepoint.open(path, **self.settings)
+        savepoint = state_processor.Savepoint.open(path, **self.settings)
         shown = click.get_current_context().params.get("output")
         if isinstance(shown, Output):
             shown.shorten(savepoint.short_ids())
@@ -174,12 +174,12 @@ def _uids(path: Path) -> list[str]:
 
 def _classes(path: str) -> tuple[KryoClass, ...]:
     with click.open_file(path, "rb") as file:
-        return described_classes(utf8_text(file.read(), file.name), file.name)
+        return described.described_classes(utf8_text(file.read(), file.name), file.name)
 
 
 def _types(path: str) -> dict[str, dict[str, str]]:
     with click.open_file(path, "rb") as file:
-        return types_of_text(utf8_text(file.read(), file.name), file.name)
+        return snapshots.types_of_text(utf8_text(file.read(), file.name), file.name)
 
 
 allow_path = common_option(

@@ -15,11 +15,9 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, engine_options
 from savepoint_cli.terminal import progress
-from savepoint_database import files
+from savepoint_database import files, snapshot
+from savepoint_database import rows as table_rows
 from savepoint_database import sql as embedded_sql
-from savepoint_database.rows.rows import result_rows
-from savepoint_database.snapshot.sql_tables import SqlTables
-from savepoint_formats.scan.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +128,7 @@ def query(
                     raise
 
         progress.hush()
-        Prompt(opened, SqlTables(opened.operators()), answer).run()
+        Prompt(opened, snapshot.SqlTables(opened.operators()), answer).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +147,7 @@ class _Queries:
             return
         start, limit = perf_counter(), self.limit
         result = self._result(sql, limit + 1)
-        names, rows = result_rows(result.schema, result.batches)
+        names, rows = table_rows.result_rows(result.schema, result.batches)
         count = output.values("", names, islice(rows, limit))
         seconds = perf_counter() - start
         is_more = limit > 0 and next(rows, None) is not None
@@ -190,9 +188,9 @@ def _database(
 
         savepoint = engine.load(opening, opened)
         shown = {name: settings[name] for name in ("times", "cache")}
-        yield SparkDatabase(savepoint, ReadOptions(**read), **shown)
+        yield SparkDatabase(savepoint, snapshot.ReadOptions(**read), **shown)
         return
     with options.usage_errors():
-        database = embedded_sql.SqlDatabase(opened, ReadOptions(**read), **settings)
+        database = embedded_sql.SqlDatabase(opened, snapshot.ReadOptions(**read), **settings)
     with database:
         yield database

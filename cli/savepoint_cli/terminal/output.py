@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich import markup
 from rich.cells import cell_len
 
 from savepoint_cli.terminal.cells import (
@@ -29,6 +28,7 @@ from savepoint_cli.terminal.cells import (
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_cli.terminal.help import common_option
 from savepoint_cli.terminal.shared_names import without_shared
+from savepoint_formats.lazy_modules import LazyModule
 from savepoint_formats.printable import (
     fields_of,
     is_of_records,
@@ -39,6 +39,10 @@ from savepoint_formats.printable import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rich import markup
+else:
+    markup = LazyModule("rich.markup")
 
 # Lines of a table besides its rows: a title, the heading, the rule, two notes, an empty line.
 _OTHER_LINES = 6

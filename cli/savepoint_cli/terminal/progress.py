@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from threading import Event, Lock, Thread, Timer
 from typing import TYPE_CHECKING, ClassVar
 
 import click
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TransferSpeedColumn,
-)
 
 from savepoint_cli.terminal.output import escape
 from savepoint_formats.errors import JobError
+from savepoint_formats.lazy_modules import LazyModule
 from savepoint_formats.printable import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from rich import console as rich_console
+    from rich import live as rich_live
+    from rich import progress as rich_bars
+
     from savepoint_spark.session.session import TaskCount
+else:
+    rich_console = LazyModule("rich.console")
+    rich_live = LazyModule("rich.live")
+    rich_bars = LazyModule("rich.progress")
 
 _POLL_SECONDS = 0.25
 _PATIENCE_SECONDS = 2.0
@@ -43,9 +42,13 @@ def writing(
 
     Yields a function that takes the number of bytes copied since its last call.
     """
-    label, bar = TextColumn("{task.description}"), BarColumn()
-    copies = Progress(label, bar, DownloadColumn(), TransferSpeedColumn())
-    jobs = Progress(label, bar, MofNCompleteColumn(), TextColumn("tasks"))
+    label, bar = rich_bars.TextColumn("{task.description}"), rich_bars.BarColumn()
+    copies = rich_bars.Progress(
+        label, bar, rich_bars.DownloadColumn(), rich_bars.TransferSpeedColumn()
+    )
+    jobs = rich_bars.Progress(
+        label, bar, rich_bars.MofNCompleteColumn(), rich_bars.TextColumn("tasks")
+    )
     text = escape(without_secrets(title))
     with _shown(copies, jobs):
         copying = copies.add_task(text, total=size, visible=size > 0)
@@ -56,20 +59,24 @@ def writing(
 @contextmanager
 def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
     """A bar for a known number of steps; yields a function to call after each."""
-    with _bar(title, count, MofNCompleteColumn()) as advance:
+    with _bar(title, count, rich_bars.MofNCompleteColumn()) as advance:
         yield lambda: advance(1)
 
 
 def counting(title: str, unit: str) -> AbstractContextManager[Callable[[int], None]]:
     """A bar without an end; yields a function that takes the number of new steps."""
-    return _bar(title, None, TextColumn("{task.completed:,.0f}"), TextColumn(unit))
+    return _bar(
+        title, None, rich_bars.TextColumn("{task.completed:,.0f}"), rich_bars.TextColumn(unit)
+    )
 
 
 @contextmanager
 def _bar(
-    title: str, total: int | None, *columns: ProgressColumn
+    title: str, total: int | None, *columns: rich_bars.ProgressColumn
 ) -> Iterator[Callable[[int], None]]:
-    shown = Progress(TextColumn("{task.description}"), BarColumn(), *columns)
+    shown = rich_bars.Progress(
+        rich_bars.TextColumn("{task.description}"), rich_bars.BarColumn(), *columns
+    )
     with _shown(shown):
         task = shown.add_task(escape(without_secrets(title)), total=total)
         yield lambda done: shown.advance(task, done)
@@ -78,7 +85,7 @@ def _bar(
 @contextmanager
 def reading(path: str) -> Iterator[None]:
     """Shows what is being read if that takes longer than people wait."""
-    if not Console(stderr=True).is_terminal:
+    if not sys.stderr.isatty():
         yield
         return
     say = partial(click.echo, f"Reading {printable(path)} ...", err=True)
@@ -119,23 +126,25 @@ class _Screen:
     """The visible bars: a terminal has one place for all of them."""
 
     lock = Lock()
-    bars: ClassVar[list[Progress]] = []
-    live: Live | None = None
+    bars: ClassVar[list[rich_bars.Progress]] = []
+    live: rich_live.Live | None = None
 
 
 @contextmanager
-def _shown(*bars: Progress) -> Iterator[None]:
+def _shown(*bars: rich_bars.Progress) -> Iterator[None]:
     hush()
     # Programs read stdout, so bars are shown on stderr.
-    console = Console(stderr=True)
+    console = rich_console.Console(stderr=True)
     if not console.is_terminal or os.environ.get("CI"):
         yield
         return
     with _Screen.lock:
         _Screen.bars += bars
         if _Screen.live is None:
-            _Screen.live = Live(
-                console=console, transient=True, get_renderable=lambda: Group(*_Screen.bars)
+            _Screen.live = rich_live.Live(
+                console=console,
+                transient=True,
+                get_renderable=lambda: rich_console.Group(*_Screen.bars),
             )
             _Screen.live.start()
     try:
@@ -150,7 +159,7 @@ def _shown(*bars: Progress) -> Iterator[None]:
 
 
 def _polled(
-    bars: Progress, title: str, tasks: Callable[[], TaskCount]
+    bars: rich_bars.Progress, title: str, tasks: Callable[[], TaskCount]
 ) -> AbstractContextManager[None]:
     """Asks for the number of tasks now and then, while another thread waits for them."""
     task = bars.add_task(title, total=None)

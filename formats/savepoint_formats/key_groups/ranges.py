@@ -11,12 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
+from savepoint_formats.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
+else:
+    # Every command imports ranges, and only hash codes of columns need NumPy.
+    np = LazyModule("numpy")
 
 MAX_PARALLELISM = 1 << 15
 """The largest number of key groups: a prefix of two bytes, with its top bit free."""

@@ -46,6 +46,7 @@ from savepoint_formats.layout.layout_facts import (
     VARIABLE,
     as_records,
     has_open_values,
+    holds_kryo,
     nodes_of,
     parts,
     rebuilt,

@@ -107,6 +107,11 @@ def _named(layout: Layout) -> NamedClass | None:
     return None
 
 
+def holds_kryo(layout: Layout) -> bool:
+    """Whether values of a layout may hold objects of Kryo."""
+    return any(nodes_of(layout, Kryo))
+
+
 def written_kryo(layout: Layout) -> Kryo | None:
     """The first ``Kryo`` in a layout that is written anew, if there is one."""
     return next((kryo for kryo in nodes_of(layout, Kryo) if kryo.version), None)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from savepoint_formats.layout.node import Layout, node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-UNKNOWN_LENGTH = -1
+    import pyarrow as pa
 
-_TYPES = frozenset(
-    [
-        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
-        *(pa.utf8(), pa.binary(), pa.date32(), pa.time32("ms"), pa.time64("us"), pa.duration("ms")),
-        *(pa.timestamp(unit, zone) for unit in ("s", "ms", "us") for zone in (None, "UTC")),
-    ]
-)
+UNKNOWN_LENGTH = -1
 
 
 @node
@@ -59,13 +52,29 @@ class ValueCodec:
             raise ValueError(f"a length of {self.length} bytes, expected -1 or more")
 
 
+@cache
+def _single_types() -> frozenset[pa.DataType]:
+    import pyarrow as pa  # noqa: PLC0415  # many modules import layouts, and few Arrow
+
+    return frozenset(
+        [
+            *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32()),
+            *(pa.float64(), pa.utf8(), pa.binary(), pa.date32(), pa.time32("ms"), pa.time64("us")),
+            pa.duration("ms"),
+            *(pa.timestamp(unit, zone) for unit in ("s", "ms", "us") for zone in (None, "UTC")),
+        ]
+    )
+
+
 def _expect_column(data_type: pa.DataType) -> None:
+    import pyarrow as pa  # noqa: PLC0415  # as above
+
     is_collection = pa.types.is_list(data_type) or pa.types.is_map(data_type)
     if pa.types.is_struct(data_type) or is_collection:
         for index in range(data_type.num_fields):
             _expect_column(data_type.field(index).type)
-    elif data_type not in _TYPES and not pa.types.is_decimal128(data_type):
-        known = ", ".join(sorted(map(str, _TYPES)))
+    elif data_type not in _single_types() and not pa.types.is_decimal128(data_type):
+        known = ", ".join(sorted(map(str, _single_types())))
         raise ValueError(
             f"a codec of {data_type}, which no column has; expected decimal128, list, map, struct or"
             f" one of {known}"

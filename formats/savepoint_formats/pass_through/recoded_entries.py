@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
+from savepoint_formats.layout import holds_kryo
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import ranges_in
@@ -23,7 +24,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.recoded_columns import BulkRecoding
 from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.values.named_values import Renaming, may_name_classes, with_new_names
-from savepoint_formats.values.recoding import Recoding, holds_kryo
+from savepoint_formats.values.recoding import Recoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import UndecodableError, UndescribedSubclassError, within
-from savepoint_formats.layout import MapOf, Nullable, Repeated
+from savepoint_formats.layout import MapOf, Nullable, Repeated, holds_kryo
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, large_binary, ranges_in
 from savepoint_formats.program.decode import decode
@@ -37,7 +37,6 @@ from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.state_files.state_chunk import StateChunk, part_of
 from savepoint_formats.tables.visible import TimerRows
-from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.state_entries import DELIMITER, is_ambiguous
 from savepoint_formats.values.subclass_values import holds_pojo
 from savepoint_formats.values.undecoded import hidden_advice

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UndecodableError, UnencodableError
-from savepoint_formats.layout import nodes_of
+from savepoint_formats.layout import holds_kryo
 from savepoint_formats.values.kryo.graph import NodeGraph
 from savepoint_formats.values.kryo_collections import Probe, probed
 from savepoint_formats.values.kryo_values import ObjectWriter, node_elements
@@ -56,11 +56,6 @@ _ADVICE = (
 
 
 @lru_cache(maxsize=1000)
-def holds_kryo(layout: Layout) -> bool:
-    """Whether values of a layout may hold objects of Kryo."""
-    return any(nodes_of(layout, layouts.Kryo))
-
-
 @dataclass(frozen=True, slots=True)
 class Recoding:
     """Turns values of an old layout and Kryo into values of a new layout and Kryo."""

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.layout import nodes_of
+from savepoint_formats.layout import holds_kryo, nodes_of
 from savepoint_formats.values.pojo_values import IS_SUBCLASS
-from savepoint_formats.values.recoding import ValueWalk, holds_kryo
+from savepoint_formats.values.recoding import ValueWalk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

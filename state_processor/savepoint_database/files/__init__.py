@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from savepoint_database.files.exported_table import export_table, write_table_file
     from savepoint_database.files.table_format import TableFormat
     from savepoint_database.files.table_targets import TableTarget
+    from savepoint_formats.new_snapshot.new_file import writing_errors
+    from savepoint_formats.new_snapshot.whole_file import whole_file
 
-__all__ = ["TableFormat", "TableTarget", "export_table", "write_table_file"]
+__all__ = [
+    "TableFormat",
+    "TableTarget",
+    "export_table",
+    "whole_file",
+    "write_table_file",
+    "writing_errors",
+]
 
 __getattr__ = lazy_names(__name__)[0]

@@ -24,12 +24,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from savepoint_database.snapshot.operator import id_called
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
-from savepoint_database.types.yaml_section import YamlSection
+from savepoint_database.types.yaml_section import YamlSection, yaml_text
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import DescriptionError, KeyTypeError
 from savepoint_formats.key_groups import OperatorId
@@ -176,6 +174,4 @@ def described_job_types(source: str, file: str) -> str:
 
     Raises ``DescriptionError`` if the source is not Python, or names no state.
     """
-    return str(
-        yaml.safe_dump(job_types(source, file), sort_keys=False, allow_unicode=True, width=1000)
-    )
+    return yaml_text(job_types(source, file), width=1000)

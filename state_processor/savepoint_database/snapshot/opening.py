@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from savepoint_database.types.class_library import class_descriptions
+from savepoint_database import types as described_types
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
     from savepoint_database.types.class_library import DescribedClasses
+    from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.location import PathText
+    from savepoint_formats.plans.compiled_plan import CompiledPlan
+    from savepoint_formats.plans.node_rows import NodeRows
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
 
 
 class OpeningOptions(TypedDict):
@@ -75,6 +79,35 @@ def read_metadata(
 def kryo_of(metadata: CheckpointMetadata, classes: DescribedClasses) -> KryoDialect:
     """Kryo of the Flink that wrote the savepoint: 2.x has another version than 1.x."""
     if isinstance(classes, str | os.PathLike):
-        classes = class_descriptions(classes)
+        classes = described_types.class_descriptions(classes)
     is_kryo_5 = is_of_flink_2(metadata.version)
     return KryoDialect(KryoVersion.V5_6 if is_kryo_5 else KryoVersion.V2_24, tuple(classes))
+
+
+def given_plan(
+    plan: PathText | None, metadata: CheckpointMetadata, path: str
+) -> tuple[CompiledPlan | None, dict[OperatorId, tuple[str, NodeRows]]]:
+    """The plan, and the operators that are in it, with their uids and nodes."""
+    if plan is None:
+        return None, {}
+    from savepoint_database.snapshot.planned_operators import compiled_plan, planned_operators  # noqa: PLC0415  # few give a plan
+
+    compiled = compiled_plan(plan)
+    return compiled, planned_operators(compiled, metadata, path)
+
+
+def given_types(
+    keys: Mapping[str, GivenType] | None,
+    types: StateTypes | None,
+    metadata: CheckpointMetadata,
+    path: str,
+) -> tuple[dict[OperatorId, TypeSerializerSnapshot], dict[OperatorId, tuple[tuple[str, str], ...]]]:
+    """Serializers of keys, and texts of types of Python, by the operator."""
+    if not (keys or types):
+        return {}, {}
+    from savepoint_database.snapshot.key_types import key_serializers, python_types  # noqa: PLC0415  # few give types
+
+    return (
+        key_serializers(keys or {}, metadata.operators, path),
+        python_types(types or {}, metadata.operators, path),
+    )

@@ -21,15 +21,13 @@ from savepoint_formats.errors import (
     UnknownUidWarning,
 )
 from savepoint_formats.key_groups import OperatorId
+from savepoint_formats.layout import holds_kryo
 from savepoint_formats.printable import did_you_mean, html_table
-from savepoint_formats.scan.look_up import asked_subtasks
-from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.snapshots.pojo import with_described_subclasses
 from savepoint_formats.snapshots.shown import WrittenKryo
 from savepoint_formats.tables.catalog import OperatorCatalog, problems_by_table
 from savepoint_formats.tables.tables import KEYED_STATE, Table, column_type, tables_of
 from savepoint_formats.values.arrow_types import spark_type_name
-from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata, OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
+    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.state import StateNames
     from savepoint_formats.tables.catalog import CatalogProblem
@@ -207,6 +206,8 @@ class Operator:
         """
         is_whole = self.directory.is_local or "catalog" in vars(self) or self.names is not None
         if table == KEYED_STATE and options.keys is not None and not is_whole:
+            from savepoint_formats.scan.look_up import asked_subtasks  # noqa: PLC0415  # as in scan
+
             few = asked_subtasks(self.directory, self.record, options, self.kryo)
             # Other subtasks may have states and columns that those of the keys lack.
             with suppress(NotFoundError):
@@ -222,6 +223,8 @@ class Operator:
         Raises:
             SavepointError: As ``TableScan.check_options`` does.
         """
+        from savepoint_formats.scan.scan import TableScan  # noqa: PLC0415  # descriptions scan nothing
+
         scan = TableScan(self.directory, self.record, table, options, self.kryo, self.name)
         scan.check_options()
         return scan

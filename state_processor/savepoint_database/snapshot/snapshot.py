@@ -18,15 +18,15 @@ from savepoint_database.snapshot.description import (
     TableDescription,
     describe_files,
 )
-from savepoint_database.snapshot.key_types import key_serializers, python_types
-from savepoint_database.snapshot.opening import OpeningOptions, kryo_of, opening_of, read_metadata
-from savepoint_database.snapshot.operator import Operator, id_called, names_by_id, short_ids
-from savepoint_database.snapshot.planned_operators import (
-    QueryNode,
-    compiled_plan,
-    planned_operators,
-    query_nodes,
+from savepoint_database.snapshot.opening import (
+    OpeningOptions,
+    given_plan,
+    given_types,
+    kryo_of,
+    opening_of,
+    read_metadata,
 )
+from savepoint_database.snapshot.operator import Operator, id_called, names_by_id, short_ids
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.types.lazy_names import named
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
+    from savepoint_database.snapshot.planned_operators import QueryNode
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -170,16 +171,14 @@ class Snapshot:
         metadata = read_metadata(directory, data, vertices)
         names = names_by_id(metadata, opening["uids"], path)
         kryo = kryo_of(metadata, opening["kryo_classes"])
-        keys = key_serializers(opening["key_types"] or {}, metadata.operators, path)
-        compiled = None if opening["plan"] is None else compiled_plan(opening["plan"])
-        planned = {} if compiled is None else planned_operators(compiled, metadata, path)
-        told = python_types(opening["types"] or {}, metadata.operators, path)
+        compiled, planned = given_plan(opening["plan"], metadata, path)
+        keys, texts = given_types(opening["key_types"], opening["types"], metadata, path)
         operators = tuple(
             Operator(
                 record,
                 names.get(record.operator_id) or record.uid or uid,
                 directory,
-                replace(kryo, python_types=told.get(record.operator_id, ())),
+                replace(kryo, python_types=texts.get(record.operator_id, ())),
                 keys.get(record.operator_id),
                 rows,
             )
@@ -249,6 +248,8 @@ class Snapshot:
             raise PlanError(
                 "only the plan tells the operators of a query: open the savepoint with plan="
             )
+        from savepoint_database.snapshot.planned_operators import query_nodes  # noqa: PLC0415  # few have a plan
+
         return list(query_nodes(self.plan, self._operators))
 
     def tables(self) -> list[TableDescription]:

@@ -33,10 +33,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from savepoint_database.types.java_sources import JavaSources
-from savepoint_database.types.yaml_section import YamlSection
+from savepoint_database.types.yaml_section import YamlSection, yaml_text
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.java.class_file import ClassFile
@@ -282,9 +280,7 @@ def class_descriptions_text(
 
 def _described(described: KryoClass, unknown: ClassToDescribe | None) -> str:
     """A description, with comments on what it still lacks."""
-    text: str = yaml.safe_dump(
-        [kryo_class_members(described)], sort_keys=False, allow_unicode=True, width=100
-    )
+    text = yaml_text([kryo_class_members(described)], width=100)
     lacks = [] if unknown is None else _places(unknown)
     if unknown is not None and unknown.superclass:
         lacks.append(f"# extends: {unknown.superclass}")

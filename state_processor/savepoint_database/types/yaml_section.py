@@ -1,16 +1,19 @@
-"""A mapping of a YAML file, read field by field; mistakes come with their line."""
+"""YAML: a mapping of a file, read field by field with mistakes by line, and the text of values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self, TypeVar
-
-import yaml
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from savepoint_formats.errors import DescriptionError
+from savepoint_formats.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    import yaml
+else:
+    yaml = LazyModule("yaml")
 
 _T = TypeVar("_T")
 
@@ -20,6 +23,11 @@ _DEEPEST = 64
 
 _INT = "tag:yaml.org,2002:int"
 _NULL = "tag:yaml.org,2002:null"
+
+
+def yaml_text(value: Any, **form: Any) -> str:
+    """A value as YAML; ``form`` has options of ``yaml.safe_dump``."""
+    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, **form))
 
 
 @dataclass(frozen=True)

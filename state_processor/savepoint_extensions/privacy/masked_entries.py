@@ -17,13 +17,12 @@ from savepoint_extensions.privacy.field_walk import FieldWalk
 from savepoint_extensions.privacy.mask_methods import METHODS
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MaskError, within
-from savepoint_formats.layout import with_open_pojos
+from savepoint_formats.layout import holds_kryo, with_open_pojos
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.recoded_columns import written_layout
 from savepoint_formats.state_files.state import StateKind, element_layout, entry_layouts
-from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

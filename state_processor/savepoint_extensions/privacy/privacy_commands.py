@@ -15,8 +15,7 @@ from savepoint_cli.modify import (
     prints_change,
     writes,
 )
-from savepoint_extensions.privacy.found_values import find
-from savepoint_formats.new_snapshot.whole_file import whole_file
+from savepoint_database import files
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
@@ -166,11 +165,13 @@ def find_values(
     wanted = (*values, *_lines(values_file))
     with options.usage_errors():
         if is_all:
+            from savepoint_extensions.privacy.found_values import find  # noqa: PLC0415  # imports Arrow
+
             answer = find(opening.path, wanted, contains=contains, **opening.settings)
         else:
             answer = opening.open().find(wanted, contains=contains)
     if save is not None:
-        with whole_file(save, is_overwritten=True) as file:
+        with files.whole_file(save, is_overwritten=True) as file:
             file.write(answer.to_json().encode())
     output.page(
         answer, ("Found", answer.places), ("Searched", list(map(_searched, answer.snapshots)))

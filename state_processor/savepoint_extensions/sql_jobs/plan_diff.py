@@ -32,6 +32,11 @@ class PlanVerdict(StrEnum):
     REBUILT = "rebuilt"
     LOST = "lost"
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether no state is left of it, now or for a while."""
+        return self in (PlanVerdict.REBUILT, PlanVerdict.LOST)
+
 
 @dataclass(frozen=True, slots=True)
 class SqlChange:

@@ -13,14 +13,11 @@ from savepoint_cli.modify import change_destination
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
-from savepoint_extensions.sql_jobs.plan_diff import PlanVerdict
 from savepoint_formats.errors import NotAcceptedError
 
 if TYPE_CHECKING:
     from savepoint_cli.modify import Destination
     from savepoint_cli.terminal.output import Output
-
-_LOST = (PlanVerdict.REBUILT, PlanVerdict.LOST)
 
 
 @command("sql-diff")
@@ -53,7 +50,7 @@ def sql_diff(  # the arguments of the command
     """
     changes = state_processor.sql_diff(old, new, savepoint, matches=matches, renames=renames)
     output.rows(f"State of {old} in {new}", changes)
-    if any(change.verdict in _LOST or change.unaccepted(accept) for change in changes):
+    if any(change.verdict.is_lost or change.unaccepted(accept) for change in changes):
         click.get_current_context().exit(DIFFERENT)
 
 

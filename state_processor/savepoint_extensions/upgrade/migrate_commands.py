@@ -9,7 +9,7 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.modify import writes
 from savepoint_cli.terminal import progress
-from savepoint_database.types.class_library import ClassLibrary, class_descriptions_text
+from savepoint_database import types
 from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.printable import printable
@@ -57,9 +57,9 @@ def classes(
     with progress.counting(f"Looking for classes in {opening.path}", "values") as on_progress:
         if jars or sources:
             savepoint = savepoint.with_classes_of(jars, sources=sources, on_progress=on_progress)
-            reason = ClassLibrary.of(jars, sources).reason
+            reason = types.ClassLibrary.of(jars, sources).reason
         unknown = savepoint.classes_to_describe(on_progress)
-    output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
+    output.text({}, types.class_descriptions_text(savepoint.kryo.classes, unknown, reason))
 
 
 @options.inspection()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
-from savepoint_database.types.class_library import ClassToDescribe
+from savepoint_database import types
 from savepoint_extensions.upgrade import migration_plan
 from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_formats.errors import MigrationError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def classes_to_describe(
     writer: SavepointWriter, on_progress: Callable[[int], None] | None
-) -> tuple[ClassToDescribe, ...]:
+) -> tuple[types.ClassToDescribe, ...]:
     """See ``SavepointWriter.classes_to_describe``."""
     changes = (planned.change for planned in writer.operators)
     sources = [change.operator for change in changes if change is not None]
@@ -40,7 +40,7 @@ def classes_to_describe(
             places.setdefault(name, {})[place] = places.get(name, {}).get(place, 0) + count
             superclasses[name] = superclasses.get(name) or subclass.superclass
     return tuple(
-        ClassToDescribe(
+        types.ClassToDescribe(
             name,
             places.get(name, {}),
             superclasses.get(name, ""),

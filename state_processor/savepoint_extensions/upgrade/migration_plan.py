@@ -24,7 +24,7 @@ from savepoint_formats.errors import (
     UndecodableError,
     within,
 )
-from savepoint_formats.layout import Pojo
+from savepoint_formats.layout import Pojo, holds_kryo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.scan.seen_subclasses import Glance
 from savepoint_formats.snapshots.extracted import Extraction
@@ -35,7 +35,6 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
-from savepoint_formats.values.recoding import holds_kryo
 from savepoint_spark.changing.migration import Migration
 from savepoint_spark.changing.stored_elements import (
     UnknownElementsError,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.layout import holds_kryo
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, may_hold_name, renamed
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.program.survey import unknown_classes
@@ -20,7 +21,6 @@ from savepoint_formats.scan.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.tables.catalog import operator_infos
 from savepoint_formats.values.named_values import may_name_classes
-from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.subclass_values import Subclass
 from savepoint_spark.changing.stored_elements import (
     described_layout,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from savepoint_database.snapshot.operator import Operator
 from savepoint_formats.errors import LostStateWarning, OperatorExistsError
-from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_spark.sql_history.sql_history import SqlHistory
 from savepoint_spark.writing.write_context import PlannedTransformation
@@ -280,6 +279,8 @@ class SavepointChanges(FileChanges):
         }
         for shape in given.values():
             if isinstance(shape, str):
+                from savepoint_formats.hashing.hash_shapes import HashShape  # noqa: PLC0415  # kernels
+
                 HashShape.parse(shape)
         operators = tuple(
             planned.rescaled(max_parallelism, parallelism, given.get(planned.operator_id))

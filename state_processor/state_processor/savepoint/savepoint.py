@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from savepoint_database import types as described_types
 from savepoint_database.snapshot.opening import opening_of
-from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.session.session import expect_session, tasks_at_once
 from state_processor.savepoint.connector_verbs import ConnectorVerbs
 from state_processor.savepoint.privacy_verbs import PrivacyVerbs
@@ -149,7 +149,7 @@ class Savepoint(ConnectorVerbs, PrivacyVerbs, UpgradeVerbs):
         Example:
             >>> savepoint = Savepoint.open("s3://jobs/flink-1.20").with_classes_of(["app.jar"])
         """
-        library, savepoint = ClassLibrary.of(places, sources), self
+        library, savepoint = described_types.ClassLibrary.of(places, sources), self
         while True:
             known = {described.class_name for described in savepoint.kryo.classes}
             unknown = {

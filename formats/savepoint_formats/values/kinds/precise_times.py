@@ -17,12 +17,12 @@ in UTC. Years before 0 and after 9999 have a sign, as in Java.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from savepoint_formats.lazy_modules import LazyModule
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.times import NANOS, NANOS_PER_SECOND, SECONDS, SECONDS_PER_DAY
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Longs = NDArray[np.int64]
 
+
+pc: Any = LazyModule("pyarrow.compute")
 
 Nanoseconds = Literal["refuse", "struct", "text", "truncate"]
 """Form of times with nanoseconds.

@@ -9,16 +9,19 @@ have exactly these characters.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
+
+from savepoint_formats.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
     from savepoint_formats.bytes.data_view import DataInputView
+
+pc: Any = LazyModule("pyarrow.compute")
 
 _HALF = re.compile("[\ud800-\udfff]")
 _SHOWN_HALF = re.compile("\ufffd\\\\ud[89a-f][0-9a-f]{2}")

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.layout import holds_kryo
 from savepoint_formats.scan.seen_subclasses import StoredValues, may_have
 from savepoint_formats.values.kryo.classes import names_of
-from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,9 +18,9 @@ from support.scala_rows import (
 from support.slow_cases import slow_unless
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.layout import holds_kryo
 from savepoint_formats.state_files.state import StateKind, entry_layouts
 from savepoint_formats.tables.remarks import state_remarks
-from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter
 from savepoint_spark.changing.stored_rows import stored_chunks
 from state_processor import Savepoint

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-ROOMS = ("audit", "checks", "files", "sql")
+ROOMS = ("audit", "checks", "files", "rows", "snapshot", "sql", "types")
 PACKAGES = (
     *("state_processor", "savepoint_spark.changing"),
     *(f"savepoint_database.{room}" for room in ROOMS),
