@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from savepoint_extensions.change_files.change_words import ChangeWord, Words
-    from savepoint_spark.changing.present_names import Names
     from state_processor import PlannedOperator, SavepointWriter
 
 
@@ -27,23 +26,22 @@ def _as_they_are(words: Words) -> Words:
     return words
 
 
-def present_names(operator: PlannedOperator) -> Names:
-    """The present names of states that were renamed or removed before; None for removed ones."""
+def present_names(operator: PlannedOperator) -> dict[str, str]:
+    """The present names of the states of an operator, by their names in the savepoint."""
+    if operator.source is None:
+        return {}
     # A copy asks for no change, whose module imports Spark.
     change = None if operator.transformation is None else operator.change
-    return {} if change is None else change.names
+    states = (operator.source if change is None else change.operator).catalog.states
+    names = {} if change is None else change.names
+    present = {state.name: names.get(state.name, state.name) for state in states}
+    return {stored: name for stored, name in present.items() if name is not None}
 
 
 def states_by_word(operator: PlannedOperator, words: Words) -> Iterable[str]:
     """The state that a word names, or all states of an operator by their present names."""
     state = words.get("state")
-    if isinstance(state, str):
-        return (state,)
-    if operator.source is None:
-        return ()
-    names = present_names(operator)
-    stored = dict.fromkeys(state.name for state in operator.source.catalog.states)
-    return filter(None, (names.get(name, name) for name in stored))
+    return (state,) if isinstance(state, str) else present_names(operator).values()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from savepoint_extensions.change_files.change_kinds import present_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from savepoint_database.audit.statistics import StateStatistics
     from savepoint_database.snapshot.operator import Operator
@@ -28,7 +29,8 @@ class PlannedChange:
         states: The states of these operators that it touches, by their names before the change.
         keys: The number of keys in the savepoint with something in these states; None if nobody
             asked, or if several states may share keys.
-        entries: The number of values, elements of lists, entries of maps, and timers in these states.
+        entries: The number of values, elements of lists, entries of maps, and timers in these states;
+            None if nobody asked, or if the savepoint does not have a state by a name that is known.
         problem: Why it can't be made; empty if it can.
     """
 
@@ -95,11 +97,12 @@ def _row(
     )
     if counts is None:
         return row
-    counted = [
-        statistics
-        for planned in touched
-        for statistics in counts.of(planned, states.get(planned.name, ()))
-    ]
+    counted: list[StateStatistics] = []
+    for planned in touched:
+        stored = _stored_names(planned, states.get(planned.name, ()))
+        if stored is None:
+            return row
+        counted += counts.of(planned, stored)
     keys = counted[0].keys if len(counted) == 1 else None
     return replace(row, keys=keys, entries=sum(statistics.entries for statistics in counted))
 
@@ -123,11 +126,10 @@ class _Counts:
         self._savepoint = writer.source
         self._tables: dict[str, tuple[StateStatistics, ...]] = {}
 
-    def of(self, planned: PlannedOperator, names: Iterable[str]) -> Iterator[StateStatistics]:
-        """The sizes of states, by their names before a change."""
+    def of(self, planned: PlannedOperator, stored: AbstractSet[str]) -> Iterator[StateStatistics]:
+        """The sizes of states, by their names in the savepoint."""
         if planned.source is None:
             return
-        stored = {_stored_name(planned, name) for name in names}
         for table in planned.source.readable_tables:
             if stored.isdisjoint(state.name for state in table.states):
                 continue
@@ -142,7 +144,11 @@ class _Counts:
         return self._tables[name]
 
 
-def _stored_name(planned: PlannedOperator, name: str) -> str:
-    """The name of a state in the savepoint, where it may have had another one."""
-    names = present_names(planned).items()
-    return next((stored for stored, present in names if present == name), name)
+def _stored_names(planned: PlannedOperator, names: Iterable[str]) -> set[str] | None:
+    """The names of states in the savepoint; None if it does not have one of them."""
+    if planned.source is None:
+        return set()
+    by_present = {name: stored for stored, name in present_names(planned).items()}
+    stored = {by_present.get(name, name) for name in names}
+    known = {state.name for state in planned.source.catalog.states}
+    return stored if stored <= known else None
