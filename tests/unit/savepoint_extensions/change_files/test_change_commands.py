@@ -75,6 +75,10 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
         ("--set", 's=[{"a": "b=c"}]', "--drop-table", "t", "--drop-table", "u", "--release-finished"),
         {"set": {"s": '[{"a": "b=c"}]'}, "drop-table": ["t", "u"], "release-finished": True},
     ),
+    "transplant": (
+        ("trial", "OUT", "--operator", "a", "--to", "b"),
+        {"other": "trial", "operator": "a", "to": "b"},
+    ),
     "mask": (("FILE", "OUT", "--strict"), {"rules": "FILE", "strict": True}),
     "sample": (
         ("OUT", "--fraction", "0.5", "--mask", "FILE"),
