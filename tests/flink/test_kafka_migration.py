@@ -7,6 +7,7 @@ readers of committed data see each count once.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import Counter, defaultdict
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.kafka_broker import Answering, Broker, broker, expect_jars, kafka_jobs
+from support.nightly import VARIABLE
 
 from savepoint_formats.errors import ConnectorWarning
 from state_processor import Savepoint
@@ -37,15 +39,19 @@ class Scenario:
         name: Part of the names of its topics and folders.
         snapshot: The format of a savepoint, or ``checkpoint`` for a retained one.
         parallelism: That of the job of Flink 2.
+        flink: Its Flink; by default that of the connector.
     """
 
     name: str
     snapshot: str
     parallelism: int
+    flink: str = ""
 
 
+NEWEST = Scenario("newest", "NATIVE", 1, "2.3.0")
 # The process of the last one is killed; the jobs before are cancelled.
 SCENARIOS = (
+    *([NEWEST] if os.environ.get(VARIABLE) else []),
     Scenario("retained", "checkpoint", 2),
     Scenario("native", "NATIVE", 3),
     Scenario("killed", "CANONICAL", 3),
@@ -130,7 +136,15 @@ def _stopped(old: Answering, broker: Broker, folder: Path) -> str:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_each_record_is_counted_once(migration: Migration, scenario: Scenario) -> None:
-    name, ask, jobs = scenario.name, migration.broker.process.lines, migration.jobs
+    if not scenario.flink:
+        _expect_counted_once(migration, migration.jobs, scenario)
+        return
+    with kafka_jobs(CURRENT, migration.folder, scenario.flink) as jobs:
+        _expect_counted_once(migration, jobs, scenario)
+
+
+def _expect_counted_once(migration: Migration, jobs: Answering, scenario: Scenario) -> None:
+    name, ask = scenario.name, migration.broker.process.lines
     ask("send", f"orders-{name}", 2, 200, 210)
     ask("partitions", f"orders-{name}", 4)
     ask("send", f"orders-{name}", 3, 210, 230)

@@ -115,9 +115,9 @@ def broker(folder: Path) -> Iterator[Broker]:
 
 
 @contextmanager
-def kafka_jobs(release: str, folder: Path) -> Iterator[Answering]:
-    """Jobs with a release of the connector, in one cluster."""
-    version = FLINK[release]
+def kafka_jobs(release: str, folder: Path, flink: str = "") -> Iterator[Answering]:
+    """Jobs with a release of the connector, in one cluster; in its own Flink by default."""
+    version = flink or FLINK[release]
     home = FlinkHome(version, CACHE / version, connector_jars(release, CLIENTS[release]))
     home.install()
     package, main = ("legacy", "LegacyJob") if version < "2" else ("current", "CurrentJob")

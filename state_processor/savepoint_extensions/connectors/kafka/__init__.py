@@ -1,6 +1,6 @@
 """State of Flink's Kafka connector, which is bytes to Flink.
 
-Releases up to 4.0.1; tests have state of 3.4.0-1.20, 4.0.1-2.0 and a consumer of 1.17.2.
+Releases up to 5.0.0; tests have state of 3.4.0-1.20, 4.0.1-2.0, 5.0.0-2.2 and a consumer of 1.17.2.
 
 | state                            | of                               | an element is                   |
 |----------------------------------|----------------------------------|---------------------------------|

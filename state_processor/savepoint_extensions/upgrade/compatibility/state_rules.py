@@ -37,9 +37,10 @@ _OF_CONNECTORS = (
     "committer_raw_states",
 )
 _OF_FILE_SINK = {"bucket-states": "BytePrimitiveArray", "max-part-counter": "Long"}
-_STALE_WHEN_STOPPED = {"topic-partition-offset-states", "Kinesis-Stream-Shard-State"}
-_OF_SQL = "org.apache.flink.table.runtime."
 _OF_KAFKA_CONSUMER = "topic-partition-offset-states"
+_OF_KINESIS_CONSUMER = "Kinesis-Stream-Shard-State"
+_STALE_WHEN_STOPPED = {_OF_KAFKA_CONSUMER, _OF_KINESIS_CONSUMER}
+_OF_SQL = "org.apache.flink.table.runtime."
 _COLLECTIONS_OF_KRYO = "CollectionSerializer, MapSerializer, FieldSerializer of Kryo"
 
 
@@ -207,6 +208,18 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "it is the state of FlinkKafkaConsumer, which Flink 2 does not run",
         "savepoint migrate writes it for a KafkaSource with the same uid, which continues at these offsets",
         f"{NOTES_2_0} (SourceFunction); tried from 1.20.5 with 3.4.0-1.20 to 2.2.1 with 5.0.0-2.2",
+        crosses=made_by_1_to_2,
+    ),
+    Rule(
+        "kinesis-consumer",
+        Verdict.NOT_RESTORABLE,
+        whole_if(lambda state: state.name == _OF_KINESIS_CONSUMER),
+        "it is the state of FlinkKinesisConsumer, which Flink 2 does not run; no release of the connector"
+        " that replaces it was tried",
+        "start the new job with a KinesisStreamsSource once and take a savepoint of it; give its shards the"
+        " positions that savepoint sources PATH shows here (savepoint sources --set), and take its source:"
+        " savepoint transplant. Leave this state out (savepoint remove-operator)",
+        f"{NOTES_2_0} (SourceFunction)",
         crosses=made_by_1_to_2,
     ),
     Rule(
