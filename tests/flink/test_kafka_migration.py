@@ -52,7 +52,7 @@ NEWEST = Scenario("newest", "NATIVE", 1, "2.3.0")
 # The process of the last one is killed; the jobs before are cancelled.
 SCENARIOS = (
     *([NEWEST] if os.environ.get(VARIABLE) else []),
-    Scenario("retained", "checkpoint", 2),
+    Scenario("retained", "checkpoint", 1),
     Scenario("native", "NATIVE", 3),
     Scenario("killed", "CANONICAL", 3),
 )

@@ -66,14 +66,18 @@ def with_byte_lists(
         replace(
             subtask,
             managed_operator_state=_changed(
-                operator, subtask.managed_operator_state, removed, added.get(subtask.index, {})
+                operator,
+                subtask.managed_operator_state,
+                removed,
+                added.get(subtask.index, {}),
+                subtask.index,
             ),
         )
         for subtask in operator.record.subtasks
     ]
     known = {subtask.index for subtask in subtasks}
     for index in sorted(added.keys() - known):
-        handle = _changed(operator, None, removed, added[index])
+        handle = _changed(operator, None, removed, added[index], index)
         subtasks.append(SubtaskState(index, managed_operator_state=handle))
     return replace(operator.record, subtasks=tuple(subtasks))
 
@@ -83,6 +87,7 @@ def _changed(
     handle: OperatorStateHandle | None,
     removed: Collection[str],
     added: Mapping[str, Iterable[bytes]],
+    subtask: int,
 ) -> OperatorStateHandle | None:
     if handle is None and not added:
         return None
@@ -113,7 +118,9 @@ def _changed(
     for name, elements in added.items():
         offsets = _written(view, map(byte_array, elements))
         written.append(OperatorStateOffsets(name, DistributionMode.SPLIT_DISTRIBUTE, offsets))
-    return OperatorStateHandle(tuple(written), InlineStream("renewed", view.to_bytes()))
+    # Flink takes streams of one name for the same when it gives their elements to other subtasks.
+    name = f"renewed-{operator.id}-{subtask}"
+    return OperatorStateHandle(tuple(written), InlineStream(name, view.to_bytes()))
 
 
 def _byte_list(name: str) -> StateMetaInfo:

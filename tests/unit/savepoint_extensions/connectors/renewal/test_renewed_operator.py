@@ -9,6 +9,7 @@ from support.legacy_kafka import UIDS, legacy_savepoint
 
 from savepoint_database.snapshot.byte_elements import byte_elements
 from savepoint_extensions.connectors.renewal.renewed_operator import with_byte_lists
+from savepoint_formats.metadata import InlineStream
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -40,3 +41,13 @@ def test_an_operator_without_states_has_no_file(tmp_path: Path) -> None:
     operator = Savepoint.open(legacy_savepoint(tmp_path / "legacy"), uids=UIDS).operator("files")
     record = with_byte_lists(operator, {"bucket-states", "max-part-counter"}, {})
     assert all(subtask.managed_operator_state is None for subtask in record.subtasks)
+
+
+def test_each_subtask_has_a_stream_of_its_own_name(tmp_path: Path) -> None:
+    """Flink takes streams of one name for the same, and fails when it rescales."""
+    operator = Savepoint.open(legacy_savepoint(tmp_path / "legacy"), uids=UIDS).operator("orders")
+    record = with_byte_lists(operator, (), {0: {"new": [b"a"]}, 1: {"new": [b"b"]}})
+    handles = [subtask.managed_operator_state for subtask in record.subtasks]
+    streams = [None if handle is None else handle.stream for handle in handles]
+    names = {stream.name for stream in streams if isinstance(stream, InlineStream)}
+    assert len(names) == len(handles) == 2
