@@ -16,47 +16,31 @@ key's first byte.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups import KeyGroupRange, prefix_size
+from savepoint_formats.pass_through.changed_entries import EntryChanges
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.scan.splits import check_subtasks, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
-    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.pass_through.divided_entries import KeyChoice
-    from savepoint_formats.pass_through.new_key_groups import KeyGroups
     from savepoint_formats.sources.keyed_source import StoredHandle
     from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
-
-
-class EntryChange(Protocol):
-    """Writes entries anew. With ``moves_keys`` it changes keys, and with them their hash codes."""
-
-    @property
-    def moves_keys(self) -> bool: ...
-
-    def entries(self, state_chunk: StateChunk) -> StoredEntries:
-        """The new entries, in the order of the old ones."""
-
-    def key_groups(self, state_chunk: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
-        """The key group of each new entry, out of ``count``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +48,12 @@ class PassThrough:
     """Existing state that goes into a new savepoint.
 
     ``state_ids`` maps names of states to indexes in the new header. Timers are states, too; states
-    that are not in it are left out. ``max_parallelism`` is for the new savepoint. Only the keys
-    that all ``choices`` take remain.
+    that are not in it are left out. ``max_parallelism`` is for the new savepoint.
     """
 
     state_ids: Mapping[str, int]
     max_parallelism: int
-    choices: tuple[KeyChoice, ...] = ()
-    recoded: EntryChange | None = None
-
-    @property
-    def keeps_entries(self) -> bool:
-        """Whether all entries stay as they are."""
-        return not self.choices and self.recoded is None
+    changes: EntryChanges = field(default_factory=EntryChanges)
 
 
 def stored_runs(
@@ -97,24 +74,22 @@ def stored_runs(
     of entries of a heap file or changelog are unknown.
     """
     source = stored.source(directory, key, settings)
-    chunks = source.state_chunks(frozenset(target.state_ids), key_groups)
-    prefix = prefix_size(target.max_parallelism)
-    new_key_groups = NewKeyGroups(
-        settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
-    )
-    for choice in target.choices:
-        chunks = choice.chosen(chunks, settings.kryo)
-    if isinstance(target.recoded, ReshapedStates):
-        chunks = target.recoded.gathered(chunks)
-    for chunk in chunks:
-        if not len(chunk.entries):
-            continue
-        moves = target.recoded is not None and target.recoded.moves_keys
-        groups = new_key_groups.of(chunk, is_checked=moves)
-        entries = chunk.entries if target.recoded is None else target.recoded.entries(chunk)
-        if target.recoded is not None and moves:
-            groups = target.recoded.key_groups(chunk, entries, target.max_parallelism)
-        yield runs(entries, groups, target.state_ids[chunk.state.name], prefix)
+    stored_chunks = source.state_chunks(frozenset(target.state_ids), key_groups)
+    yield from runs_of(stored_chunks, settings, target, hash_keys)
+
+
+def runs_of(
+    state_chunks: Iterable[StateChunk],
+    settings: SourceSettings,
+    target: PassThrough,
+    hash_keys: HashKeys | None,
+) -> Iterator[pa.RecordBatch]:
+    """The runs of stored entries; see ``stored_runs``."""
+    count, kryo = target.max_parallelism, settings.kryo
+    prefix = prefix_size(count)
+    groups = NewKeyGroups(settings.max_parallelism, count, kryo, hash_keys)
+    for chunk in target.changes.changed(state_chunks, kryo, groups, count):
+        yield runs(chunk.entries, chunk.key_groups, target.state_ids[chunk.state.name], prefix)
 
 
 @dataclass(frozen=True)

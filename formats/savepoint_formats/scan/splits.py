@@ -30,6 +30,7 @@ from savepoint_formats.scan.operator_scan import (
     RawOperatorSplit,
     RawSplit,
 )
+from savepoint_formats.sources.changed_source import ChangedHandle
 from savepoint_formats.state_files.canonical_file import NOTHING_WRITTEN
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.state_files.state import StateKind
@@ -167,6 +168,8 @@ def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
 
     They are equal if the handle has no sections.
     """
+    if isinstance(handle, ChangedHandle) and handle.entries is not None:
+        return handle.entries.key_group_sizes()
     total = sum(max(stream.size, 0) for _, _, stream in keyed_streams(handle, ""))
     count = len(handle.key_groups)
     if isinstance(handle, KeyGroupsHandle):

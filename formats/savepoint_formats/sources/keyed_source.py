@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyGroupsHandle
+from savepoint_formats.sources.changed_source import ChangedHandle, ChangedSource
 from savepoint_formats.sources.changelog_source import ChangelogSource
 from savepoint_formats.sources.entry_source import CanonicalSource, RocksDbSource
 from savepoint_formats.sources.heap_source import HeapSource
@@ -57,6 +58,8 @@ def _base_source(
     """Source of a handle whose files hold state."""
     header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
     states = tuple(map(settings.applied, keyed_states(header)))
+    if isinstance(handle, ChangedHandle):
+        return ChangedSource(directory, handle, states, settings)
     if isinstance(handle, IncrementalHandle):
         return RocksDbSource(directory, handle, states, settings)
     file = directory.file(handle.stream)

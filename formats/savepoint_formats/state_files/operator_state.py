@@ -15,9 +15,9 @@ Flink: ``OperatorStateRestoreOperation``, ``PartitionableListState``, ``HeapBroa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, pairwise, takewhile
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,18 +26,18 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.bytes.snappy import decompress
-from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.errors import FormatError, SchemaChangeError, TruncatedError
 from savepoint_formats.metadata import (
     DistributionMode,
     InlineStream,
     OperatorStateHandle,
     OperatorStateOffsets,
 )
-from savepoint_formats.program.byte_ranges import Ranges, bytes_of
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,6 +46,39 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import PlainStream
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.canonical_file import Output
+
+
+UNREADABLE = (
+    "an earlier change of the same write gives this state other values, which this one would have to"
+    " read: make this one before it, or write the earlier one, and change the new savepoint"
+)
+"""Why state can't be read whose values are only made when the new savepoint is written."""
+
+Step: TypeAlias = "Callable[[pa.LargeBinaryArray], pa.LargeBinaryArray]"
+"""Writes elements anew: for another Flink, or with a class renamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedElements(OperatorStateHandle):
+    """Elements of another handle that are changed as they are read; never in a savepoint.
+
+    ``steps`` has the name of each state before, and what changes its elements, by its new name.
+    Other states in the header come from elsewhere.
+    ``stream`` is a header with the new serializers.
+    """
+
+    stored: OperatorStateHandle | None = None
+    steps: Mapping[str, tuple[str, tuple[Step, ...]]] = field(default_factory=dict)
+
+    def arrays(self, directory: SnapshotDirectory, state: str) -> Iterator[pa.LargeBinaryArray]:
+        """The changed elements of a state, some megabytes at a time."""
+        if self.stored is None or state not in self.steps:
+            raise SchemaChangeError(UNREADABLE)
+        before, steps = self.steps[state]
+        for elements in element_arrays(directory, self.stored, before):
+            for step in steps:
+                elements = step(elements)  # noqa: PLW2901  # they go from step to step
+            yield elements
 
 
 CHUNK_SIZE = 16 << 20
@@ -109,6 +142,11 @@ def stored_elements(
     directory: SnapshotDirectory, handle: OperatorStateHandle, state: str
 ) -> Iterator[tuple[Chunk, Ranges]]:
     """Places of the elements of a state; raises the errors of ``element_arrays``."""
+    if isinstance(handle, ChangedElements):
+        for elements in handle.arrays(directory, state):
+            data, ranges = ranges_in(elements)
+            yield Chunk(data, "changed state"), ranges
+        return
     is_compressed = OperatorBackendHeader.of_handle(directory, handle).is_compressed
     file = directory.file(handle.stream)
     yield from read_elements(file, handle, state, is_compressed=is_compressed)

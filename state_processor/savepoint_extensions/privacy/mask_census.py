@@ -23,14 +23,16 @@ from savepoint_spark.session.tasks import rows_of_tasks, typed_errors
 from savepoint_spark.writing.run_encoding import HASH_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_extensions.privacy.masked_entries import MaskedOperator, Tallies
+    from savepoint_formats.pass_through.divided_entries import KeyChoice
     from savepoint_formats.state_files.state_chunk import StateChunk
+    from savepoint_spark.changing.made_rows import MadeEntries, MadeRows
     from savepoint_spark.changing.stored_rows import StoredKeyedRows, StoredSplit
 
 KEY, ENTRY = "$key", "$entry"
@@ -58,15 +60,16 @@ def mask_census(
     operator: Operator,
     masked: MaskedOperator,
     rows: StoredKeyedRows | None,
+    made: Sequence[MadeRows],
     removed: frozenset[str],
 ) -> Tallies:
     """Counts of an operator's masked fields, or ``MaskError`` if two keys would become one.
 
-    ``rows`` are its keyed states.
+    ``rows`` are its keyed states, and ``made`` those that the same write makes.
     """
     tallies: Tallies = {}
     if rows is not None:
-        _count_keyed(spark, masked, rows, tallies)
+        _count_keyed(spark, masked, rows, made, tallies)
     known = {state.name: state for state in operator.catalog.states}
     for name, state in operator_states(operator).items():
         if name in masked.rules and name not in removed:
@@ -76,10 +79,18 @@ def mask_census(
 
 
 def _count_keyed(
-    spark: SparkSession, masked: MaskedOperator, rows: StoredKeyedRows, tallies: Tallies
+    spark: SparkSession,
+    masked: MaskedOperator,
+    rows: StoredKeyedRows,
+    made: Sequence[MadeRows],
+    tallies: Tallies,
 ) -> None:
     reading = replace(rows, spark=None)  # a session can't go to tasks
     tasks = rows_of_tasks(spark, partial(_census, masked, reading), rows.splits(), _ROWS)
+    for others in made:
+        source = others.source()
+        entries = partial(_census_of_made, masked, others.entries(source.make), rows.choices)
+        tasks = tasks.unionAll(source.data.mapInArrow(entries, _ROWS))
     counts = [F.sum(name).alias(name) for name in ("values", "changed", "unmatched")]
     of_several = F.when(F.col("keys") > 1, F.col("keys")).otherwise(0)
     by_key = tasks.groupBy("state", "field", "new").agg(
@@ -111,8 +122,26 @@ def _equal_keys(masked: MaskedOperator, state: str, field: str, count: int) -> M
 def _census(
     masked: MaskedOperator, rows: StoredKeyedRows, split: StoredSplit
 ) -> Iterator[pa.RecordBatch]:
+    yield from _counted(masked, rows.state_chunks(split))
+
+
+def _census_of_made(
+    masked: MaskedOperator,
+    entries: MadeEntries,
+    choices: tuple[KeyChoice, ...],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    state_chunks = entries.state_chunks(batches)
+    for choice in choices:
+        state_chunks = choice.chosen(state_chunks, entries.kryo)
+    yield from _counted(masked, state_chunks)
+
+
+def _counted(
+    masked: MaskedOperator, state_chunks: Iterable[StateChunk]
+) -> Iterator[pa.RecordBatch]:
     tallies: Tallies = {}
-    for state_chunk in rows.state_chunks(split):
+    for state_chunk in state_chunks:
         if state_chunk.state.name not in masked.rules or not len(state_chunk.entries):
             continue
         new = replace(state_chunk, entries=masked.tallied(state_chunk, tallies))

@@ -13,6 +13,7 @@ from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_extensions.privacy.masked_entries import MaskedOperator
 from savepoint_formats.errors import KeyTypeError, SchemaChangeError
 from savepoint_formats.pass_through.divided_entries import SampledKeys
+from savepoint_formats.state_files.operator_state import UNREADABLE
 from savepoint_spark.changing import needs_conversion
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_formats.pass_through.divided_entries import KeyChoice
     from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.changing.operator_changes import OperatorChanges
     from savepoint_spark.changing.stored_rows import StoredKeyedRows, StoredSplit
     from state_processor import PlannedOperator, SavepointWriter
 
@@ -33,7 +35,10 @@ def masked(
     writer: SavepointWriter, rules: MaskRules | str | os.PathLike[str], *, strict: bool
 ) -> SavepointWriter:
     """See ``SavepointWriter.masked``."""
+    from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+
     parsed = rules if isinstance(rules, MaskRules) else MaskRules.of_file(rules)
+    writer = writer.ready_for(ChangeKind.MASKS)
     plans = {
         planned.operator_id: MaskPlan.of(change.operator, parsed).without(change.removed)
         for planned, change in _changes(writer)
@@ -49,7 +54,7 @@ def masked(
     return writer
 
 
-def masked_fields(change: ChangedOperator, spark: SparkSession) -> Iterator[MaskedField]:
+def masked_fields(change: OperatorChanges, spark: SparkSession) -> Iterator[MaskedField]:
     """Fields of a masked operator, with counts of values; raises what ``mask_census`` raises."""
     plan, entries = change.masks, change.masked
     if not isinstance(plan, MaskPlan) or not isinstance(entries, MaskedOperator):
@@ -57,7 +62,9 @@ def masked_fields(change: ChangedOperator, spark: SparkSession) -> Iterator[Mask
     from savepoint_extensions.privacy.mask_census import mask_census  # noqa: PLC0415  # Spark is slow
 
     rows = change.stored_rows(spark) if change.operator.has_keyed_state else None
-    yield from plan.told(mask_census(spark, change.operator, entries, rows, change.removed))
+    made = change.made_rows(spark)
+    counts = mask_census(spark, change.operator, entries, rows, made, change.removed)
+    yield from plan.told(counts)
 
 
 def sampled(
@@ -74,6 +81,9 @@ def sampled(
         raise ValueError(f"a fraction of {fraction}, expected more than 0 and at most 1")
     if per_key_group is not None and per_key_group < 1:
         raise ValueError(f"{per_key_group} keys per key group, expected at least 1")
+    from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+
+    writer = writer.ready_for(ChangeKind.CHOICE)
     errors, is_chosen = list[KeyTypeError](), False
     lowest = {} if per_key_group is None else _lowest_by_max_parallelism(writer, per_key_group)
     for planned, change in _changes(writer):
@@ -94,6 +104,9 @@ def sampled(
 
 def erased(writer: SavepointWriter, answer: FoundValues, *, rewrite: bool) -> SavepointWriter:
     """See ``SavepointWriter.erase``."""
+    from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+
+    writer = writer.ready_for(ChangeKind.CHOICE)
     keys = answer.keys("" if writer.source is None else writer.source.path)
     files = {place.file for place in answer.places if place.file}
     for planned, change in _changes(writer):
@@ -117,11 +130,6 @@ def _changes(writer: SavepointWriter) -> Iterator[tuple[PlannedOperator, Changed
 
 
 def _with_masks(plan: MaskPlan, change: ChangedOperator) -> ChangedOperator:
-    if change.headers.states:
-        raise SchemaChangeError(
-            f"operator {change.operator.name} has renamed states, and rules know the old names: mask"
-            " before you rename, or write the names first, and mask the new savepoint"
-        )
     return replace(change, masks=plan)
 
 
@@ -150,6 +158,10 @@ def _lowest_by_max_parallelism(writer: SavepointWriter, count: int) -> dict[int,
     lowest: dict[int, list[dict[int, list[int]]]] = {}
     for _, change in _changes(writer):
         if change.operator.has_keyed_state:
+            if made := change.made(is_keyed=True):
+                raise SchemaChangeError(UNREADABLE).within(
+                    f"state {min(made)!r}", f"operator {change.operator.name}"
+                )
             rows = change.stored_rows(None)
             work: Callable[[StoredSplit], dict[int, list[int]]] = partial(_lowest, rows, count)
             of_operator = lowest.setdefault(change.operator.record.max_parallelism, [])

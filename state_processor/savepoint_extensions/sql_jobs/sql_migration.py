@@ -134,11 +134,12 @@ class SqlMigration:
         """The operator with the rows of the new query; without changes if they stay."""
         if not source.has_keyed_state:
             return planned
+        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+
         before = Lineage(self.old, self.renames).node_rows(old)
         after = Lineage(self.new).node_rows(new)
-        # Rows have the names of the query, which would stay in new serializers.
-        plain = replace(planned, source=replace(source, names=None))
-        made = plain.changed(lambda operator: operator.with_query(before, after))
+        ready = planned.ready_for(ChangeKind.QUERY, is_of_flink_2=self.writer.is_of_flink_2)
+        made = ready.changed(lambda operator: operator.with_query(before, after))
         is_same = made.change is None or made.change.is_same
         return planned if is_same else made
 

@@ -294,15 +294,9 @@ def _is_refused(finding: Finding, healed: Collection[str]) -> bool:
 
 def migrated(change: ChangedOperator, scala: ScalaTarget | None = None) -> ChangedOperator:
     """See ``SavepointWriter.migrate``."""
-    if change.has_new_values or change.is_local or change.masks is not None:
+    if change.is_local:
         raise MigrationError(
-            f"operator {change.operator.name} has local state, or gets other values or fields:"
-            " write that first, and migrate what it has written"
-        )
-    migration = migration_of(change.operator, change.removed, scala)
-    if change.migration not in (None, migration):
-        raise MigrationError(
-            f"operator {change.operator.name} lost constants of enums before: write that first, and"
+            f"operator {change.operator.name} has local state: write it with merge_local first, and"
             " migrate what it has written"
         )
-    return replace(change, migration=migration)
+    return replace(change, migration=migration_of(change.operator, change.removed, scala))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import (
     KeyTypeError,
-    MigrationError,
     SchemaChangeError,
     StateExistsError,
     StateNotFoundError,
@@ -38,6 +37,7 @@ from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instance
 from savepoint_spark.changing.migration import Migration
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
+from savepoint_spark.changing.outcome import outcome
 from savepoint_spark.changing.present_names import present_columns
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.columns import column_of, expect_frame
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
+    from savepoint_spark.changing.order import ChangeKind
     from savepoint_spark.changing.present_names import Names
-    from savepoint_spark.changing.stored_rows import StoredKeyedRows
     from savepoint_spark.writing.keyed_plan import KeyedPlan
 
 
@@ -74,37 +74,32 @@ class ChangedOperator(OperatorChanges):
         return replace(self, is_canonical=False) == same
 
     def expect_compatible(self) -> None:
-        """Raises ``SchemaChangeError`` for changes that must be written before others."""
-        is_chosen = bool(self.choices) or self.masks is not None
-        is_rewritten = bool(self.headers.changes) or self.migration is not None
-        has_others = is_rewritten and self.masks is not None
-        if (is_chosen and self.has_new_values) or has_others:
-            raise SchemaChangeError(
-                f"operator {self.operator.name} gets other values or classes, which masks and samples"
-                " would not see: write one change first, and make the other in the new savepoint"
-            )
-        if self.migration is not None and self.has_new_values:
-            raise SchemaChangeError(
-                f"operator {self.operator.name} gets other values or fields, and serializers without"
-                " a constant or for another query: write one change first, and make the other in the"
-                " new savepoint"
-            )
+        """Raises ``SchemaChangeError`` for masks of the keys of local state."""
         if self.moves_keys and self.is_local:
             raise SchemaChangeError(
                 f"operator {self.operator.name} has local keyed state, whose keys can't be masked: write"
                 " it with merge_local first, and mask the new savepoint"
             )
 
-    @property
-    def has_new_values(self) -> bool:
-        """Whether it has values that the savepoint lacks, or merged ones."""
-        added = self.added.keyed is not None or bool(self.added.operator_states)
-        return added or bool(self.tables) or self.merged is not None
+    def ready_for(self, kind: ChangeKind) -> Self:
+        """The changes, or if the next one must see their outcome, the operator after them."""
+        return self.followed() if kind.follows(self) else self
 
-    def stored_rows(self, spark: SparkSession | None) -> StoredKeyedRows:
-        """Its remaining keyed states, in their stored form."""
-        types = StoredTypes.of(self.operator)
-        return self._passed(spark, types.key, self._passing_of(types), self._listed())
+    def followed(self) -> Self:
+        """The operator after these changes, for later ones to change."""
+        if self.merged is not None:
+            raise SchemaChangeError(
+                f"operator {self.operator.name} gets merged state, which this change would not see:"
+                " make it before merge_local, or write that, and change the new savepoint"
+            )
+        # Keys that move need hash codes, and the new savepoint can't infer those of the old one.
+        ready = self.with_hash_codes() if self.moves_keys else self
+        if (listed := ready._listed()) is not None:
+            tables = tuple(replace(table, deleted=listed) for table in ready.tables)
+            choices = (listed, *ready.choices)
+            ready = replace(ready, deleted=None, choices=choices, tables=tables)
+        after = type(self)(outcome(ready), hash_code=self.hash_code, earlier=ready)
+        return replace(after, is_canonical=self.is_canonical)
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """See ``SavepointWriter.merge_local``."""
@@ -151,6 +146,8 @@ class ChangedOperator(OperatorChanges):
 
     def without(self, name: str) -> Self:
         """See ``SavepointWriter.remove_state``."""
+        if self._named(name).name in self.removed:
+            return self.followed().without(name)
         return replace(self, removed=self.removed | {self.state(name).name})._with_names()
 
     def with_name(self, old: str, new: str) -> Self:
@@ -193,11 +190,10 @@ class ChangedOperator(OperatorChanges):
         """See ``SavepointWriter.rename_constant`` and ``drop_constant``."""
         if change.new is not None:
             return replace(self, headers=self.headers.with_change(change))
-        reshapes = self.migration is not None and self.migration.reshaped is not None
-        if self.has_new_values or self.is_local or self.masks is not None or reshapes:
+        if self.is_local:
             raise SchemaChangeError(
-                f"operator {self.operator.name} has local state, or gets other values or fields, which"
-                " are written with all constants: write that first, and change the new savepoint"
+                f"operator {self.operator.name} has local state, whose constants stay: write it with"
+                " merge_local first, and change the new savepoint"
             )
         before = self.headers.before(change)
         return replace(self, migration=without_constant(self.operator, before, self.migration))
@@ -205,14 +201,6 @@ class ChangedOperator(OperatorChanges):
     def constants(self) -> dict[str, tuple[str, ...]]:
         """The constants of all enums that serializers name, by the class."""
         return constants_of(self._present_snapshots())
-
-    def expect_constants_of_savepoint(self) -> None:
-        """Raises ``SchemaChangeError`` if expressions would see former names of constants."""
-        if self.headers.has_constants:
-            raise SchemaChangeError(
-                f"operator {self.operator.name} has renamed constants of enums, and expressions would"
-                " see their former names: put rename_constant behind the changes with expressions"
-            )
 
     def renames(self, rename: ClassRename) -> bool:
         """Whether serializers or values change with the name of a class; ``SchemaChangeError`` if one can't."""
@@ -246,6 +234,9 @@ class ChangedOperator(OperatorChanges):
         given = self.added.keyed
         if given is not None and table.states[0].kind.is_keyed:
             raise self._given_anew(given.states[0].name)
+        is_keyed = table.states[0].kind.is_keyed
+        if made := self.made(is_keyed=is_keyed) & {state.name for state in table.states}:
+            raise self._given_anew(min(made))
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:
             return replace(changed[table.name], spark=spark)
@@ -264,7 +255,6 @@ class ChangedOperator(OperatorChanges):
         self, spark: SparkSession, where: Column | str, subclasses: UndescribedSubclasses
     ) -> Self:
         """See ``SavepointWriter.delete_keys``."""
-        self.expect_constants_of_savepoint()
         keyed = (table for table in self.operator.readable_tables if table.states[0].kind.is_keyed)
         tables = [self._table(spark, table, subclasses) for table in keyed]
         rows = [table.data(with_encoded_keys=True) for table in tables if table.has_keys]
@@ -273,12 +263,9 @@ class ChangedOperator(OperatorChanges):
 
     def with_query(self, old: NodeRows, new: NodeRows) -> Self:
         """See ``SavepointWriter.sql_migrate``; the operator itself if its state stays as it is."""
-        if not self.is_same:
-            raise MigrationError(
-                f"operator {self.operator.name} was changed before, which a migration of its query"
-                " would not see: write that first, and migrate what it has written"
-            )
-        types = StoredTypes.of(self.operator)
+        # Rows have the names of the query, which would stay in new serializers.
+        operator = replace(self.operator, names=None)
+        types = StoredTypes.of(operator)
         with within(f"operator {self.operator.name}"):
             carried = carried_state(old, new, types.key, types.states)
         if carried.is_same:
@@ -288,14 +275,16 @@ class ChangedOperator(OperatorChanges):
         names = {name: state.name for name, state in carried.states.items() if state.name != name}
         headers = replace(self.headers, states=tuple(names.items()))
         migration = Migration.of_carried(carried, kryo)
-        return replace(self, removed=carried.gone, headers=headers, migration=migration)
+        changed = replace(self, operator=operator, removed=carried.gone)
+        return replace(changed, headers=headers, migration=migration)
 
     def with_rows(
         self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None
     ) -> Self:
         """See ``SavepointWriter.with_state``."""
         expect_frame(data)
-        self.expect_constants_of_savepoint()
+        if self._named(name).name in self.removed:
+            return self.followed().with_rows(name, data, ttl_times)
         without, state = self.without(name), self.state(name)
         if state.kind.is_keyed:
             self._expect_not_local()
@@ -308,7 +297,7 @@ class ChangedOperator(OperatorChanges):
         renamed = {name for pair in self.headers.states for name in pair}
         taken = names & (self.added.state_names() | renamed)
         if taken:
-            raise self._given_anew(min(taken))
+            return self.followed().with_plan(plan)
         if plan.keyed is not None:
             self._expect_keys_of(plan.keyed)
         known = {state.name for state in self.operator.catalog.states}
@@ -357,7 +346,11 @@ class ChangedOperator(OperatorChanges):
         """The operator with inferred hash codes; raises ``UnstableHashError`` if that fails."""
         if self.is_local:
             return self
-        return replace(self, hash_code=hash_code_of(self.operator, self.hash_code))
+        migrations = (stage.migration for stage in self.stages[:-1])
+        has_other_keys = any(it is not None and it.moves_keys for it in migrations)
+        # Keys of the savepoint tell most, and masks change no hash function.
+        operator = self.operator if has_other_keys else self.stages[0].operator
+        return replace(self, hash_code=hash_code_of(operator, self.hash_code))
 
     def _expect_not_local(self) -> None:
         if self.is_local:

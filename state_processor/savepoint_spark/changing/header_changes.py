@@ -85,14 +85,16 @@ class HeaderChanges:
         )
 
     def _elements(self, rows: ElementRows) -> ElementRows:
-        state = rows.state
-        renamed = replace(
+        return RenamedElements(rows, self.operator_state(rows.state))
+
+    def operator_state(self, state: NewOperatorState) -> NewOperatorState:
+        """An operator state with the new names."""
+        return replace(
             state,
             name=self.name(state.name),
             element=self.snapshot(state.element),
             key=None if state.key is None else self.snapshot(state.key),
         )
-        return RenamedElements(rows, renamed)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from savepoint_formats.pass_through.stored_states import EntryChange
+from savepoint_formats.pass_through.changed_entries import EntryChange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

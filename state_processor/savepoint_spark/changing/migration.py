@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from savepoint_formats.plans.carried_state import CarriedState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files.operator_state import Step
     from savepoint_formats.values.kryo.dialect import KryoDialect
-    from savepoint_spark.changing.stored_elements import Step
     from savepoint_spark.writing.operator_plan import NewOperatorState
 
     Values = Iterator[tuple[Layout, bytes]]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.errors import within
 from savepoint_formats.layout import holds_kryo
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, may_hold_name, renamed
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
@@ -32,7 +32,7 @@ from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -68,21 +68,6 @@ def naming_states(operator: Operator) -> tuple[State, ...]:
 def is_named_in_values(operator: Operator, rename: ClassRename) -> bool:
     """Whether values contain the old name of a class; reads up to the first that does."""
     return any(_is_named_in(operator, state, rename) for state in naming_states(operator))
-
-
-def expect_not_named(
-    operator: Operator, renames: Iterable[ClassRename], names: frozenset[str]
-) -> None:
-    """Raises ``SchemaChangeError`` if states that also get other values have the old name of a class."""
-    states = [state for state in naming_states(operator) if state.name in names]
-    for rename in renames:
-        for state in states:
-            if _is_named_in(operator, state, rename):
-                raise SchemaChangeError(
-                    f"class {rename.old} cannot be renamed: state {state.name!r} of {operator.name}"
-                    " holds its name in the bytes of values, and gets other values too; write one"
-                    " change first, and make the other one in the new savepoint"
-                )
 
 
 def _is_named_in(operator: Operator, state: State, rename: ClassRename) -> bool:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import RescaleError, within
-from savepoint_formats.metadata import SubtaskState
+from savepoint_formats.errors import within
 from savepoint_formats.new_snapshot.copying import copied
+from savepoint_formats.pass_through.changed_entries import EntryChanges
 from savepoint_formats.state_files.local_state import as_keyed
-from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_v2 import expect_synchronous
 from savepoint_spark.changing.canonical import expect_convertible
 from savepoint_spark.changing.changed_table import (
@@ -25,10 +24,18 @@ from savepoint_spark.changing.changed_table import (
     with_tables,
 )
 from savepoint_spark.changing.hash_codes import hash_code_of
-from savepoint_spark.changing.header_changes import HeaderChanges, RenamedElements
+from savepoint_spark.changing.header_changes import HeaderChanges, RenamedElements, RenamedRows
 from savepoint_spark.changing.key_choice import listed_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
-from savepoint_spark.changing.named_classes import RecodedState, expect_not_named
+from savepoint_spark.changing.made_rows import MadeElements, MadeRows, check_made
+from savepoint_spark.changing.named_classes import RecodedState
+from savepoint_spark.changing.records import (
+    expect_rescalable,
+    is_changed,
+    joined,
+    without_keyed_state,
+    without_operator_state,
+)
 from savepoint_spark.changing.stored_elements import StoredElements, operator_states
 from savepoint_spark.changing.stored_rows import StoredKeyedRows
 from savepoint_spark.changing.struct_columns import check_values, expect_none_unknown
@@ -50,7 +57,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.changing.masks import MaskedEntries, Masks
     from savepoint_spark.changing.migration import Migration
-    from savepoint_spark.writing.operator_plan import ElementRows
+    from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -61,7 +68,8 @@ class OperatorChanges:
     ``removed`` also has the states that ``added`` replaces. ``deleted`` has the bytes of keys.
     ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
     ``merged`` says how local states become ordinary ones; None lets them stay local. ``choices`` select
-    among the keys that are not ``deleted``. ``masks`` has the rules of masked fields.
+    among the keys that are not ``deleted``. ``masks`` has the rules of masked fields. ``earlier``
+    changes have made ``operator`` of the one in the savepoint.
     """
 
     operator: Operator
@@ -76,6 +84,18 @@ class OperatorChanges:
     migration: Migration | None = None
     choices: tuple[KeyChoice, ...] = ()
     masks: Masks | None = None
+    earlier: OperatorChanges | None = None
+
+    @property
+    def stages(self) -> tuple[OperatorChanges, ...]:
+        """All changes from the first on; each sees the outcome of those before it."""
+        return (*(() if self.earlier is None else self.earlier.stages), self)
+
+    @property
+    def has_new_values(self) -> bool:
+        """Whether it has values or fields that the savepoint lacks."""
+        added = self.added.keyed is not None or bool(self.added.operator_states)
+        return added or bool(self.tables)
 
     @property
     def moves_keys(self) -> bool:
@@ -94,18 +114,20 @@ class OperatorChanges:
         deleted = self._listed()
         if self.operator.has_keyed_state:
             types = StoredTypes.of(self.operator)
-            passing = self._passing_of(types)
+            passing = self.passing(types)
             self._passed(spark, types.key, passing, deleted).check(max_parallelism)
         for name, state in operator_states(self.operator).items():
-            if name not in self._written():
-                masked = self._masked_elements(StoredElements(None, self.operator, state))
-                self._recoded.elements(masked)[0].check()
+            if name not in self.written() and name not in self.made(is_keyed=False):
+                self.recoded_elements(StoredElements(None, self.operator, state))[0].check()
         self._expect_known()
         added, tables = self.added, self._moved_tables(max_parallelism, deleted)
         if spark is None:
-            check_values(tables, max_parallelism)
+            for stage in self.stages:
+                check_values(stage._moved_tables(max_parallelism, None), max_parallelism)
         else:
             added = with_tables(added, tables, spark)
+            remaining = self.made(is_keyed=True) - self.written()
+            check_made(self.made_rows(spark), remaining, max_parallelism)
         self.headers.plan(added).check(parallelism, max_parallelism)
 
     def write(self, context: WriteContext) -> OperatorState:
@@ -113,21 +135,21 @@ class OperatorChanges:
         record = self.operator.record
         is_rescaled = self._expect_movable(context.parallelism, context.max_parallelism)
         remaining, plan = record, OperatorPlan()
-        if is_rescaled or self._touches(is_keyed=True):
-            remaining = _without_keyed_state(remaining)
-            plan = replace(plan, keyed=self._keyed(context))
-        if is_rescaled or self._touches(is_keyed=False):
-            remaining = _without_operator_state(remaining)
+        if is_rescaled or self.touches(is_keyed=True):
+            remaining = without_keyed_state(remaining)
+            plan = replace(plan, keyed=self.keyed(context))
+        if is_rescaled or self.touches(is_keyed=False):
+            remaining = without_operator_state(remaining)
             plan = replace(plan, operator_states=self._elements(context.spark))
         self._expect_known()
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
-        return _joined(copied(remaining, self.operator.directory, context.target), written)
+        return joined(copied(remaining, self.operator.directory, context.target), written)
 
     def writes_keys(self, parallelism: int, max_parallelism: int) -> bool:
         """Whether keyed state is written anew, so that its keys need a serializer."""
-        is_moved = self._is_rescaled(parallelism, max_parallelism) or self._touches(is_keyed=True)
+        is_moved = self._is_rescaled(parallelism, max_parallelism) or self.touches(is_keyed=True)
         return is_moved and self.operator.has_keyed_state
 
     def _is_rescaled(self, parallelism: int, max_parallelism: int) -> bool:
@@ -136,14 +158,16 @@ class OperatorChanges:
 
     def _expect_movable(self, parallelism: int, max_parallelism: int) -> bool:
         """Checks that state can be moved; returns whether the operator is rescaled."""
+        stored = self.stages[0].operator
         if self.is_canonical:
-            expect_convertible(self.operator)
+            expect_convertible(stored)
         is_rescaled = self._is_rescaled(parallelism, max_parallelism)
         if is_rescaled:
-            _expect_rescalable(self.operator)
+            expect_rescalable(stored)
         return is_rescaled
 
-    def _touches(self, *, is_keyed: bool) -> bool:
+    def touches(self, *, is_keyed: bool) -> bool:
+        """Whether keyed state, or operator state, is written anew."""
         states = [
             state for state in self.operator.catalog.states if state.kind.is_keyed == is_keyed
         ]
@@ -155,7 +179,7 @@ class OperatorChanges:
         # Only the headers know which states name the class.
         changes = self.deleted is not None or self.merged is not None or bool(self.choices)
         is_all = bool(self.headers.classes) or (is_keyed and changes)
-        if is_keyed and self.is_canonical:
+        if (is_keyed and self.is_canonical) or is_changed(self.operator, is_keyed=is_keyed):
             return True
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)
 
@@ -166,7 +190,7 @@ class OperatorChanges:
         self, max_parallelism: int, deleted: ListedKeys | None
     ) -> tuple[ChangedTable, ...]:
         """The changed tables; their keys are hashed if their key groups change."""
-        tables = tuple(replace(it, deleted=deleted) for it in self.tables)
+        tables = tuple(replace(it, deleted=deleted or it.deleted) for it in self.tables)
         if max_parallelism == self.operator.record.max_parallelism:
             return tables
         hash_keys = self._hash_keys
@@ -176,7 +200,8 @@ class OperatorChanges:
     def _hash_keys(self) -> HashKeys | None:
         return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
 
-    def _keyed(self, context: WriteContext) -> KeyedPlan | None:
+    def keyed(self, context: WriteContext) -> KeyedPlan | None:
+        """The keyed state of the new savepoint, by the old names of states and classes."""
         spark = context.spark
         deleted = self._listed()
         tables = self._moved_tables(context.max_parallelism, deleted)
@@ -184,15 +209,60 @@ class OperatorChanges:
         if not self.operator.has_keyed_state:
             return plan.keyed
         types = StoredTypes.of(self.operator)
-        passing = self._passing_of(types)
+        passing = self.passing(types)
         passed = self._passed(spark, types.key, passing, deleted)
         if self.is_local:
             return self._local(types.key, passing, passed) if passing else None
-        key_serializer = (self.migration and self.migration.key) or types.key
+        rows = (*((passed,) if passed.names else ()), *self.made_rows(spark))
         if plan.keyed is None:
-            return KeyedPlan(key_serializer, passing, (passed,)) if passing else None
+            return KeyedPlan(self.key(types), passing, rows) if passing else None
         added, order = replace(plan.keyed, key=types.key), [info.name for info in types.states]
-        return added.beside(passing, (passed,) if passing else (), order)
+        return added.beside(passing, rows, order)
+
+    def made(self, *, is_keyed: bool) -> frozenset[str]:
+        """States of ``operator`` whose values earlier changes make when the savepoint is written."""
+        if self.earlier is None:
+            return frozenset()
+        made = self.earlier.makes(is_keyed=is_keyed)
+        return frozenset(map(self.earlier.headers.name, made))
+
+    def makes(self, *, is_keyed: bool) -> frozenset[str]:
+        """States after the changes, by their old names, whose values come from DataFrames."""
+        tables = (table for table in self.tables if table.is_keyed == is_keyed)
+        encoded = {state.name for table in tables for state in table.states}
+        if is_keyed:
+            added = () if self.added.keyed is None else self.added.keyed.states
+            encoded.update(info.name for info in added)
+        else:
+            encoded.update(rows.state.name for rows in self.added.operator_states)
+        return frozenset(encoded) | (self.made(is_keyed=is_keyed) - self.written())
+
+    def made_rows(self, spark: SparkSession) -> tuple[MadeRows, ...]:
+        """The rows of ``made`` keyed states, and what these changes make of their entries."""
+        before = self.earlier
+        if before is None or not (made := self.made(is_keyed=True)):
+            return ()
+        count = self.operator.record.max_parallelism
+        plan = with_tables(before.added, before._moved_tables(count, before._listed()), spark)
+        own = () if plan.keyed is None else plan.keyed.rows
+        old_names = {before.headers.name(name): name for name in before.makes(is_keyed=True)}
+        changed = self.stored_rows(None)
+        return tuple(
+            MadeRows(
+                RenamedRows(rows, old_names),
+                {name: number for number, name in enumerate(sorted(made))},
+                {
+                    state.name: state
+                    for state in self.operator.catalog.states
+                    if state.kind.is_keyed
+                },
+                count,
+                self.operator.kryo,
+                EntryChanges(changed.choices, changed.recoded),
+                changed.hash_code,
+            )
+            for rows in (*own, *before.made_rows(spark))
+        )
 
     @property
     def masked(self) -> MaskedEntries | None:
@@ -225,7 +295,7 @@ class OperatorChanges:
         return StoredKeyedRows(
             spark,
             self.operator,
-            frozenset(info.name for info in passing),
+            frozenset(info.name for info in passing) - self.made(is_keyed=True),
             layout,
             self._hash_keys,
             choices,
@@ -234,11 +304,9 @@ class OperatorChanges:
         )
 
     def _expect_known(self) -> None:
-        """Raises ``SchemaChangeError`` if values don't take the changes of headers."""
-        expect_none_unknown(self.operator, self.tables)
-        encoded = (state.name for table in self.tables for state in table.states)
-        names = frozenset(encoded) | self.added.state_names()
-        expect_not_named(self.operator, self.headers.classes, names)
+        """Raises ``SchemaChangeError`` for values whose fields can't be renamed."""
+        for stage in self.stages:
+            expect_none_unknown(stage.operator, stage.tables)
 
     def _local(
         self,
@@ -253,9 +321,9 @@ class OperatorChanges:
         merged = tuple(self.merged[info.name] for info in passing)
         return MergedPlan(key, tuple(map(as_keyed, passing)), (passed,), subtasks, merged)
 
-    def _passing_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
-        """The states that pass through; ``ConversionError`` for one that must stay V2."""
-        written = self._written()
+    def passing(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
+        """The states that pass through, by their old names; ``ConversionError`` for one that must stay V2."""
+        written = self.written()
         passing = tuple(
             map(self._passing, (info for info in types.states if info.name not in written))
         )
@@ -263,68 +331,57 @@ class OperatorChanges:
             expect_synchronous(passing)
         return passing
 
+    def key(self, types: StoredTypes) -> TypeSerializerSnapshot:
+        """The serializer of keys, by the old names of classes."""
+        return (self.migration and self.migration.key) or types.key
+
+    def stored_rows(self, spark: SparkSession | None) -> StoredKeyedRows:
+        """Its remaining keyed states, in their stored form."""
+        types = StoredTypes.of(self.operator)
+        return self._passed(spark, types.key, self.passing(types), self._listed())
+
     def _passing(self, info: StateMetaInfo) -> StateMetaInfo:
         if self.migration is not None:
             return self.migration.infos.get(info.name, info)
         return info_after(self.tables, info)
 
-    def _written(self) -> frozenset[str]:
+    def written(self) -> frozenset[str]:
+        """States that don't pass through: they are removed, or encoded anew."""
         encoded = (state.name for table in self.tables for state in table.states)
         return self.removed | frozenset(encoded)
 
     def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
+        made = self._made_elements(spark)
         passing = (
-            StoredElements(spark, self.operator, state)
+            self.passing_elements(StoredElements(spark, self.operator, state), made.get(name))
             for name, state in operator_states(self.operator).items()
-            if name not in self._written()
+            if name not in self.written()
         )
         added = with_tables(self.added, self.tables, spark)
-        return (*map(self._passing_elements, passing), *added.operator_states)
+        return (*passing, *added.operator_states)
 
-    def _passing_elements(self, rows: StoredElements) -> ElementRows:
-        stored, state = self._recoded.elements(self._masked_elements(rows))
-        recoded = stored if state == rows.state else RenamedElements(stored, state)
+    def _made_elements(self, spark: SparkSession) -> dict[str, ElementRows]:
+        """The rows of ``made`` operator states."""
+        before = self.earlier
+        if before is None or not (made := self.made(is_keyed=False)):
+            return {}
+        rows = {before.headers.name(it.state.name): it for it in before._elements(spark)}
+        return {name: of_state for name, of_state in rows.items() if name in made}
+
+    def recoded_elements(self, rows: StoredElements) -> tuple[StoredElements, NewOperatorState]:
+        """The elements of an operator state as they are written, and the state with other serializers."""
+        return self._recoded.elements(self._masked_elements(rows))
+
+    def passing_elements(
+        self, rows: StoredElements, made: ElementRows | None = None
+    ) -> ElementRows:
+        """The elements of an operator state that passes through, with the fields of the new one.
+
+        ``made`` are its rows if earlier changes make them.
+        """
+        stored, state = self.recoded_elements(rows)
+        changed: ElementRows = stored
+        if made is not None:
+            changed = MadeElements(made, stored.state, stored.steps)
+        recoded = changed if state == rows.state else RenamedElements(changed, state)
         return recoded if self.migration is not None else elements_after(self.tables, recoded)
-
-
-def _expect_rescalable(operator: Operator) -> None:
-    operator.expect_read()
-    what = {StateKind.RAW_KEYED: "raw keyed state", StateKind.RAW_OPERATOR: "raw operator state"}
-    kinds = [state.kind for state in operator.catalog.states]
-    fixed = [words for kind, words in what.items() if kind in kinds]
-    if any(
-        subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
-    ):
-        fixed.append("records in flight (of an unaligned checkpoint)")
-    if fixed:
-        raise RescaleError(
-            f"operator {operator.name} has {' and '.join(fixed)}, which only Flink can"
-            " spread over other subtasks: rescale a canonical savepoint of the job"
-        )
-
-
-def _without_keyed_state(record: OperatorState) -> OperatorState:
-    # Raw timers are keyed state too, and become managed ones in the new files.
-    subtasks = (
-        replace(subtask, managed_keyed_state=None, raw_keyed_state=None)
-        for subtask in record.subtasks
-    )
-    return replace(record, subtasks=tuple(subtasks))
-
-
-def _without_operator_state(record: OperatorState) -> OperatorState:
-    subtasks = (replace(subtask, managed_operator_state=None) for subtask in record.subtasks)
-    return replace(record, subtasks=tuple(subtasks))
-
-
-def _joined(remaining: OperatorState, written: OperatorState) -> OperatorState:
-    """The remaining record, with the written state in its gaps."""
-    subtasks = {subtask.index: subtask for subtask in remaining.subtasks}
-    for new in written.subtasks:
-        old = subtasks.get(new.index, SubtaskState(new.index))
-        subtasks[new.index] = replace(
-            old,
-            managed_keyed_state=new.managed_keyed_state or old.managed_keyed_state,
-            managed_operator_state=new.managed_operator_state or old.managed_operator_state,
-        )
-    return replace(remaining, subtasks=tuple(subtasks[index] for index in sorted(subtasks)))

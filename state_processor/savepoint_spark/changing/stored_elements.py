@@ -6,7 +6,6 @@ the savepoint does: all others must be of the same class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -47,15 +46,12 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoField, Layout, TypeArgument
     from savepoint_formats.metadata import OperatorStateHandle
     from savepoint_formats.snapshots.extracted import Elements
+    from savepoint_formats.state_files.operator_state import Step
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.kryo_collections import CollectionPlace
 
     OfSubtask = tuple[int, OperatorStateHandle]
     Places = tuple[CollectionPlace, ...]
-
-
-Step = Callable[[pa.LargeBinaryArray], pa.LargeBinaryArray]
-"""Writes elements anew: for another Flink, or with a class renamed."""
 
 
 @dataclass(frozen=True)

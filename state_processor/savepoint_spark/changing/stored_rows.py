@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
+from savepoint_formats.pass_through.changed_entries import EntryChanges
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_states import PassThrough, stored_runs
 from savepoint_formats.scan.splits import (
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
+    from savepoint_formats.pass_through.changed_entries import EntryChange
     from savepoint_formats.pass_through.divided_entries import KeyChoice
-    from savepoint_formats.pass_through.stored_states import EntryChange
     from savepoint_formats.sources.keyed_source import StoredHandle
     from savepoint_formats.state_files.state_chunk import StateChunk
 
@@ -82,7 +83,7 @@ class StoredKeyedRows(RunRows):
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``; needs the session."""
         assert self.spark is not None  # where jobs run
-        reading = self._reading(ids, max_parallelism)
+        reading = self.reading(ids, max_parallelism)
         count = len(reading.splits)
         return RunSource(
             self.spark.range(0, count, 1, _task_count(self.spark, count)),
@@ -95,7 +96,7 @@ class StoredKeyedRows(RunRows):
     def check(self, max_parallelism: int) -> None:
         """Reads the states as ``runs`` does, without Spark, raises its errors, and writes nothing."""
         ids = {name: number for number, name in enumerate(sorted(self.names))}
-        reading = replace(self, is_local=False)._reading(ids, max_parallelism)
+        reading = replace(self, is_local=False).reading(ids, max_parallelism)
         for split in reading.splits:
             for _ in reading.runs(split):
                 pass
@@ -113,9 +114,10 @@ class StoredKeyedRows(RunRows):
             state_chunks = choice.chosen(state_chunks, settings.kryo)
         return state_chunks
 
-    def _reading(self, ids: Mapping[str, int], max_parallelism: int) -> _Reading:
+    def reading(self, ids: Mapping[str, int], max_parallelism: int) -> _Reading:
+        """What tasks need, to read splits as runs."""
         wanted = {name: number for name, number in ids.items() if name in self.names}
-        target = PassThrough(wanted, max_parallelism, self.choices, self.recoded)
+        target = PassThrough(wanted, max_parallelism, EntryChanges(self.choices, self.recoded))
         return _Reading(
             self.operator, self.splits(), self.key, target, self.hash_code, self.is_local
         )
@@ -123,7 +125,7 @@ class StoredKeyedRows(RunRows):
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
         """The stored sections, if the new files can have them unchanged."""
         record = self.operator.record
-        keeps_all = target.keeps_entries and target.state_ids == ids and not self.is_local
+        keeps_all = target.changes.keeps_entries and target.state_ids == ids and not self.is_local
         if not keeps_all or record.max_parallelism != target.max_parallelism:
             return None
         return StoredSections.of(self.operator.directory, record, sorted(ids, key=ids.__getitem__))

@@ -207,12 +207,16 @@ class SavepointChanges(FileChanges):
             >>> corrected = totals.withColumn("total", abs("total"))
             >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
         """
+        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+
         if isinstance(name, str):
             if data is None:
                 raise TypeError(f"with_state({uid!r}, {name!r}) needs rows, or a transformation")
             rows, state = data, name
-            return self.writer().changed(
-                uid, lambda operator: operator.with_rows(state, rows, ttl_times)
+            return (
+                self.writer()
+                .ready_for(ChangeKind.VALUES, uid)
+                .changed(uid, lambda operator: operator.with_rows(state, rows, ttl_times))
             )
         made = combined((name,))
         if data is not None or ttl_times is not None or not isinstance(made, PlannedTransformation):
@@ -221,7 +225,8 @@ class SavepointChanges(FileChanges):
                 f" states, not {type(name).__name__}"
             )
         plan = made.plan()
-        return self.writer().changed(uid, lambda operator: operator.with_plan(plan))
+        writer = self.writer().ready_for(ChangeKind.VALUES, uid)
+        return writer.changed(uid, lambda operator: operator.with_plan(plan))
 
     def remove_state(self, uid: str, name: str) -> SavepointWriter:
         """Leaves one state of an operator out; its other states are copied.

@@ -48,7 +48,10 @@ class ConstantChanges(StateChanges):
         Example:
             >>> savepoint.rename_constant("shop.Metric", "RATE_AT_MOST", "RATE_BELOW")
         """
-        writer, change = self.writer(), ConstantChange(enum_class, old, new)
+        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+
+        writer = self.writer().ready_for(ChangeKind.CONSTANT_NAMES, uid)
+        change = ConstantChange(enum_class, old, new)
         for name in _named_in(writer.changes_of(uid), change):
             writer = writer.changed(name, lambda operator: operator.with_constant(change))
         return writer
@@ -75,7 +78,10 @@ class ConstantChanges(StateChanges):
         Example:
             >>> savepoint.drop_constant("shop.Metric", "OLD_ONE").write("s3://jobs/tidied")
         """
-        writer, change = self.writer(), ConstantChange(enum_class, constant, None)
+        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+
+        writer = self.writer().ready_for(ChangeKind.DROPPED_CONSTANT, uid)
+        change = ConstantChange(enum_class, constant, None)
         operators = writer.changes_of(uid)
         named = _named_in(operators, change)
         uses = {name: operators[name].constant_uses(change) for name in named}

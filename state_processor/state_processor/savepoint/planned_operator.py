@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import expect_parallelism
+from savepoint_formats.values.kryo.dialect import KryoVersion
 from savepoint_spark import changing
 from savepoint_spark.writing.write_context import GoingOn, PlannedTransformation
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
     from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.changing.order import ChangeKind
     from savepoint_spark.writing.write_context import StateTransformation
 
 _HASH = re.compile("[0-9a-f]{32}")
@@ -104,6 +106,21 @@ class PlannedOperator:
         made = self.transformation
         return made if isinstance(made, changing.ChangedOperator) else None
 
+    def ready_for(self, kind: ChangeKind, *, is_of_flink_2: bool) -> Self:
+        """The operator whose earlier changes a change of this kind sees."""
+        is_migrated = is_of_flink_2 and kind.makes_values
+        # A copy asks for no change, whose module imports Spark.
+        change = None if self.transformation is None and not is_migrated else self.change
+        if change is None:
+            return self
+        ready = change.ready_for(kind)
+        kryo = ready.operator.kryo
+        if is_migrated and kryo is not None and not kryo.is_5:
+            # Nothing in it needed a migration, and new values are those of Flink 2.
+            dialect = replace(kryo, version=KryoVersion.V5_6)
+            ready = replace(ready, operator=replace(ready.operator, kryo=dialect))
+        return self if ready is change else replace(self, transformation=ready)
+
     def rescaled(
         self, max_parallelism: int | None, parallelism: int | None, hash_code: HashKeys | str | None
     ) -> Self:
@@ -168,7 +185,8 @@ class PlannedOperator:
         if isinstance(made, PlannedTransformation):
             return made.plan().kryo_versions()
         change = None if made is None else self.change
-        return frozenset() if change is None else change.added.kryo_versions()
+        stages = () if change is None else change.stages
+        return frozenset().union(*(stage.added.kryo_versions() for stage in stages))
 
     def check(self, spark: SparkSession | None) -> None:
         """Reads what ``write`` would read, raises its errors, and writes nothing."""
@@ -192,9 +210,9 @@ class PlannedOperator:
 
     def undescribed(self) -> list[str]:
         """Messages for its states with objects of undescribed classes."""
-        change = self.change
-        if change is None:
+        if self.change is None:
             return []
+        change = self.change.stages[0]
         return [
             f"state {state!r}: {count} values with an object of {unknown.class_name}, whose fields"
             f" are not known: describe the class, or leave the state out; in operator {self.name}"

@@ -208,7 +208,8 @@ def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
     if writer.spark is None:
         return writer.unmasked
     changes = (planned.change for planned in writer.operators)
-    masked = [change for change in changes if change is not None and change.masks is not None]
+    stages = (stage for change in changes if change is not None for stage in change.stages)
+    masked = [stage for stage in stages if stage.masks is not None]
     if not masked:
         return writer.unmasked
     from savepoint_extensions.privacy.private_writer import masked_fields  # noqa: PLC0415  # loads no extension before it is used

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Self
 
 from savepoint_database.snapshot.operator import id_called
-from savepoint_formats.errors import MigrationError
 from savepoint_formats.key_groups.ranges import expect_parallelism
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.metadata import MetadataVersion
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.new_snapshot.copying import Progress
     from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.changing.order import ChangeKind
     from state_processor.savepoint.savepoint import Savepoint
     from state_processor.savepoint.write import PlannedSavepoint, WrittenSavepoint
 
@@ -208,20 +208,28 @@ class SavepointWriter(SavepointChanges):
             )
         return self.spark
 
+    def ready_for(self, kind: ChangeKind, uid: str | None = None) -> Self:
+        """The writer whose operator, or operators, show a change what earlier ones have made.
+
+        Raises:
+            SchemaChangeError: The change can't see what an earlier one makes.
+        """
+        operators = (
+            planned.ready_for(kind, is_of_flink_2=self.is_of_flink_2)
+            if uid is None or planned is self.operator(uid)
+            else planned
+            for planned in self.operators
+        )
+        return replace(self, operators=tuple(operators))
+
     def changed(self, uid: str, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
         """The writer with an operator changed, perhaps once more.
 
         Raises:
-            MigrationError: It is migrated, and the change needs values that migration makes.
-            SchemaChangeError: It is masked or sampled, and gets other values, too.
+            SchemaChangeError: It has local state, and its keys are masked.
         """
         planned = self.operator(uid)
         changed = planned.changed(change)
-        if self.is_of_flink_2 and changed.change is not None and changed.change.has_new_values:
-            raise MigrationError(
-                f"operator {uid} is migrated to Flink 2.x: write that, and give what it has written"
-                " other values or fields; names, removed states and deleted keys go with it"
-            )
         if changed.change is not None:
             changed.change.expect_compatible()
         return self.replaced(planned, changed)

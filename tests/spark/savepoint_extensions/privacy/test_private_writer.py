@@ -141,18 +141,24 @@ def test_equal_keys_are_refused_and_nothing_is_written(spark: SparkSession, tmp_
     assert mask_census.KEY != mask_census.ENTRY
 
 
-def test_masks_and_other_values_are_not_written_at_once(spark: SparkSession) -> None:
+def test_what_must_read_values_of_the_same_write_is_refused(spark: SparkSession) -> None:
     savepoint, rules = load(spark, "states-2.2.1-hashmap-canonical"), MaskRules.of_text(TEXTS)
     updated = savepoint.update_state("stateful", "last_id", "last_id + 1")
-    with pytest.raises(SchemaChangeError, match="write one change first"):
-        updated.masked(rules)
-    with pytest.raises(SchemaChangeError, match="write one change first"):
-        savepoint.masked(rules).update_state("stateful", "last_id", "last_id + 1")
-    with pytest.raises(SchemaChangeError, match="write one change first"):
-        updated.sample(0.5)
-    objects = opened_objects("objects-1.20.5-rocksdb-native", DESCRIBED)
-    with pytest.raises(SchemaChangeError, match="write one change first"):
-        objects.remove_operator("shapes").migrate("2.2").masked(rules)
+    with pytest.raises(SchemaChangeError, match="make this one before it, or write the earlier"):
+        updated.sample(per_key_group=1)
+    with pytest.raises(SchemaChangeError, match="write that first"):
+        updated.masked(rules).update_state("stateful", "last_id", "last_id + 1")
+
+
+def test_equal_keys_of_new_values_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    savepoint = load(spark, "states-2.2.1-rocksdb-native")
+    updated = savepoint.update_state("stateful", "last_id", "last_id + 1")
+    for state in savepoint.operator("stateful").catalog.states:
+        if state.name != "last_id":
+            updated = updated.remove_state("stateful", state.name)
+    rules = MaskRules.of_text("rules: [{field: key, method: fixed, value: x}]")
+    with pytest.raises(MaskError, match=r"keys of operator"):
+        updated.masked(rules).write(tmp_path / "masked")
 
 
 def test_strict_rules_refuse_what_they_do_not_name(spark: SparkSession) -> None:
