@@ -44,10 +44,13 @@ _ALONE = {
     _NATIVE: SUMS,
     "currency-2.2.1-rocksdb-native": SUMS,
     "objects-1.20.5-hashmap-canonical": "payments",
+    "states-2.2.1-hashmap-native": "stateful",
 }
 """Sample -> its operator that commands get alone, because each call for the others is struck by ``copy``."""
 
 _ROCKSDB = f"{SUMS}-of-currency-2.2.1-rocksdb-native"
+
+_POJOS = "stateful-of-states-2.2.1-hashmap-native"
 
 _ROWS = "rows.csv"
 _UIDS = ("orders", "mysql", "sink", "committer")
@@ -62,6 +65,14 @@ keyed_state:
   key: account
   key_type: LONG
   states: [{name: total, type: DOUBLE}]
+"""
+
+_CHANGES = """\
+- rename-class: {classes: {shop.Address: shop.Place}}
+- widen-field: {operator: stateful, state: customer, field: purchases, type: LONG}
+- rename-state: {operator: stateful, old: last_id, new: latest_id}
+- update-state: {operator: stateful, state: latest_id, set: latest_id + 1}
+- rename-operator: {old: stateful, new: customers}
 """
 
 _COUNTS = """\
@@ -80,6 +91,7 @@ def make_sources(folder: Path) -> None:
     (folder / "old-file").mkdir()
     (folder / "old-file" / _ROWS).write_text("old\n")
     (folder / "rules.yaml").write_text("rules: [{type: text, method: hash}]\n")
+    (folder / "changes.yaml").write_text(_CHANGES)
     accounts = (f"{account},{account / 2}\n" for account in range(99))
     (folder / "accounts.csv").write_text("account,total\n" + "".join(accounts))
     (folder / "accounts.yaml").write_text(_DESCRIPTION)
@@ -273,6 +285,7 @@ _FREE_ON_SPARK = {
     "update-state": _on_spark(
         "update-state", "SOURCE", "summarize", "count", "OUT", "--set", "count + 1"
     ),
+    "apply": _on_spark("apply", "SOURCE", "FOLDER/changes.yaml", "OUT", sample=_POJOS),
     "sql-migrate": _on_spark(
         "sql-migrate", "FOLDER/before.json", "FOLDER/after.json", "SOURCE", "OUT", "--allow-loss",
         sample=_CORPUS / "sql" / _SQL,

@@ -15,7 +15,7 @@ _CORPUS = Path(os.environ.get("SAVEPOINT_CORPUS", SAMPLES.parents[1] / "shared" 
 _MADE = tempfile.TemporaryDirectory(prefix="savepoint-fuzz-")
 _V2 = ("states-2.2.1-hashmap-canonical", "states-2.2.1-rocksdb-native")
 
-KINDS = {
+SAMPLED = {
     "scala": ("scala-1.20.5", "scala"),
     "pyflink": ("pyflink-2.2.1",),
     "state-v2": _V2,
@@ -23,6 +23,11 @@ KINDS = {
     "sql": ("sql-2.2.1-hashmap-canonical", "sql-2.2.1-rocksdb-native", "sql"),
 }
 """Kind -> folders of samples and of the corpus; those that are not there are left out."""
+
+MADE = ("forst", "datastream-v2", "plug-ins")
+"""Kinds that no sample has: a real Flink writes them first."""
+
+KINDS = (*SAMPLED, *MADE)
 
 READERS = (
     *("metadata", "snapshots", "values", "entries", "canonical", "heap", "operator-state"),
@@ -38,7 +43,11 @@ def inputs_of(kind: str) -> Inputs:
         return Inputs.all()
     if kind == "state-v2":
         return Inputs(*map(_as_v2, _V2))
-    named = [root / name for name in KINDS[kind] for root in (SAMPLES, _CORPUS)]
+    if kind in MADE:
+        from fuzz.made_kinds import made  # noqa: PLC0415  # it needs the folder of the samples, and Flink
+
+        return Inputs(made(kind))
+    named = [root / name for name in SAMPLED[kind] for root in (SAMPLES, _CORPUS)]
     return Inputs(*(folder for folder in named if folder.is_dir()))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fuzz import commands
 from fuzz.guarded import guarded_buffers
-from fuzz.kinds import KINDS, inputs_of
+from fuzz.kinds import SAMPLED, inputs_of
 from fuzz.loop import Failure, run, warm_up
 from fuzz.promises import watched
 from fuzz.samples import Inputs
@@ -126,7 +126,7 @@ def test_more_damaged_input_breaks_no_promise(name: str, all_samples: Inputs, sl
     assert [str(failure) for failure in report.failures.values()] == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLED)
 def test_damaged_input_of_each_kind_breaks_no_promise(kind: str, corpus: Path, slow: None) -> None:
     inputs = inputs_of(kind)
     assert inputs.snapshots
