@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_cli.options import Opening
+    from savepoint_database.snapshot.opening import OpeningOptions
     from state_processor import Savepoint, SparkSavepoint
 
 LOCAL = "local[*]"
@@ -41,9 +42,8 @@ class Engine:
         """Opens a savepoint again for Spark; warnings about unknown uids were shown before."""
         uids = tuple(operator.uid for operator in opened.operators() if operator.uid)
         spark = started_session(self.master, self.conf)
-        return state_processor.Savepoint.load(
-            spark, opened.path, **{**opening.settings, "uids": uids}
-        )
+        settings: OpeningOptions = {**opening.settings, "uids": uids}
+        return state_processor.Savepoint.load(spark, opened.path, **settings)
 
     def open(self, opening: Opening) -> Savepoint:
         opened = opening.open()
