@@ -32,9 +32,14 @@ def present_names(operator: PlannedOperator) -> dict[str, str]:
         return {}
     # A copy asks for no change, whose module imports Spark.
     change = None if operator.transformation is None else operator.change
-    states = (operator.source if change is None else change.operator).catalog.states
-    names = {} if change is None else change.names
-    present = {state.name: names.get(state.name, state.name) for state in states}
+    states = (operator.source if change is None else change.stages[0].operator).catalog.states
+    present: dict[str, str | None] = {state.name: state.name for state in states}
+    for stage in () if change is None else change.stages:
+        names = {**dict(stage.headers.states), **dict.fromkeys(stage.removed)}
+        present = {
+            stored: None if name is None else names.get(name, name)
+            for stored, name in present.items()
+        }
     return {stored: name for stored, name in present.items() if name is not None}
 
 

@@ -96,7 +96,7 @@ def version_and_operator(texts: Sequence[str]) -> tuple[int, str]:
 
 
 def _transplant(writer: SavepointWriter, words: Words) -> SavepointWriter:
-    return transplanted(writer, words["other"], words["operator"], words["to"])
+    return transplanted(writer, words["other"], words["operator"], words["new-uid"])
 
 
 def transplanted(
@@ -223,7 +223,7 @@ CHANGES = (
         (
             TextWord("other", "The path of the other savepoint.", is_required=True),
             TextWord("operator", "The operator, by uid or hash.", is_required=True),
-            TextWord("to", "Its uid in the new savepoint; by default the one that it has."),
+            TextWord("new-uid", "Its uid in the new savepoint; by default the one that it has."),
         ),
         _transplant,
     ),

@@ -253,10 +253,10 @@ def sources(
 @options.inspection()
 @click.argument("other")
 @options.operator_option("The operator of OTHER, by uid or hash.", required=True)
-@click.option("--to", metavar="UID", help="Its uid in OUT; by default the one that it has.")
+@click.option("--new-uid", metavar="UID", help="Its uid in OUT; by default the one that it has.")
 @writes
 def transplant(
-    writer: SavepointWriter, other: str, operator: str, to: str | None
+    writer: SavepointWriter, other: str, operator: str, new_uid: str | None
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with an operator of the savepoint OTHER.
 
@@ -267,4 +267,4 @@ def transplant(
     \b
     savepoint transplant s3://jobs/flink-2 s3://jobs/new-job s3://jobs/both --operator orders
     """
-    return transplanted(writer, other, operator, to)
+    return transplanted(writer, other, operator, new_uid)

@@ -165,7 +165,7 @@ class _Planning:
         """The new form; where it is refused, the old one and a problem."""
         try:
             return make(item)
-        except (MigrationError, UndecodableError) as error:
+        except (MigrationError, SchemaChangeError, UndecodableError) as error:
             self.problems.append(f"{what}: {error}")
             if isinstance(error, UnknownElementsError):
                 self.unknown.extend((what, place) for place in error.collections)

@@ -190,8 +190,8 @@ class MadeElements:
 
     def _changed_entries(self, keys: pa.Array, values: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Entries of maps; each goes through the steps as a map of its own."""
-        one = (1).to_bytes(_COUNT_SIZE, "big")
+        count = (1).to_bytes(_COUNT_SIZE, "big")
         pairs = zip(keys.to_pylist(), values.to_pylist(), strict=True)
-        maps = pa.array([one + key + value for key, value in pairs], pa.large_binary())
+        maps = pa.array([count + key + value for key, value in pairs], pa.large_binary())
         entries = [it[_COUNT_SIZE:] for it in self._stepped(maps).to_pylist()]
         return pa.array(entries, pa.binary()), pa.array([b""] * len(entries), pa.binary())

@@ -174,7 +174,7 @@ def test_one_thing_has_one_name_in_every_help(name: str) -> None:
             if isinstance(parameter.type, click.Choice) and parameter.name not in NAMES:
                 continue
             is_flag = isinstance(parameter, click.Option) and parameter.is_flag
-            assert is_flag or re.fullmatch(r"[A-Z_]+([=/][A-Z]+)?", shown), shown
+            assert is_flag or re.fullmatch(r"[A-Z_]+([=/ ][A-Z]+)?", shown), shown
             assert is_flag or shown not in {"TEXT", "INTEGER", "DIR", "FOLDER", "BOOLEAN"}
             assert shown == NAMES.get(parameter.name or "", shown)
 
@@ -192,7 +192,7 @@ def test_the_line_of_a_command_begins_with_a_verb() -> None:
     verbs = {
         *("Show", "List", "Run", "Browse", "Copy", "Check", "Tell", "Compare", "Rename", "Remove"),
         *("Rescale", "Convert", "Print", "Rewrite", "Add", "Widen", "Update", "Delete", "Merge"),
-        *("Export", "Import", "Find", "Write", "Make", "Answer", "Mask"),
+        *("Export", "Import", "Find", "Write", "Make", "Answer", "Mask", "Take"),
     }
     assert {str(command.short_help).split()[0] for command in main.commands.values()} <= verbs
     for name, command in main.commands.items():
