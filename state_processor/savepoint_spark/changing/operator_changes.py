@@ -176,9 +176,9 @@ class OperatorChanges:
         touched.update(self.migration.touched if self.migration is not None else ())
         touched.update(self.masked.rules if self.masked is not None else ())
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
-        # Only the headers know which states name the class.
+        # Only the headers know which states name the class or the constant.
         changes = self.deleted is not None or self.merged is not None or bool(self.choices)
-        is_all = bool(self.headers.classes) or (is_keyed and changes)
+        is_all = bool(self.headers.changes) or (is_keyed and changes)
         if (is_keyed and self.is_canonical) or is_changed(self.operator, is_keyed=is_keyed):
             return True
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)

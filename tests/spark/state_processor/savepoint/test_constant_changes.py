@@ -31,3 +31,10 @@ def test_each_value_has_its_constant_under_the_new_name(
     again = after.rename_constant(METRIC, "AT_LEAST", "OLD_ONE").writer()
     (constants,) = (it.constants() for it in again.changes_of("fd119").values())
     assert constants == {METRIC: ("OLD_ONE", "RATE_AT_MOST")}
+
+
+def test_a_new_name_alone_is_written(spark: SparkSession, cases: Path, tmp_path: Path) -> None:
+    before = Savepoint.load(spark, str(cases / "10-enum-constants"))
+    before.rename_constant(METRIC, "COUNT_AT_LEAST", "AT_LEAST").write(str(tmp_path / "out"))
+    (after,) = Savepoint.open(tmp_path / "out").writer().changes_of("fd119").values()
+    assert after.constants() == {METRIC: ("AT_LEAST", "RATE_AT_MOST", "OLD_ONE")}
