@@ -346,7 +346,7 @@ DOCTOR = (
     _plant("to Flink 2: producer of Kafka", OLD,
            _serializer("rates", OpaqueSnapshot(f"{PRODUCER}$ContextStateSerializerSnapshot", 3, body=b"",
                                               reason="its class is not known"), *_TO_2),
-           rf"^{GONE}: kafka-producer of currency_converter\.rates",
+           rf"^{LATER}: kafka-producer of currency_converter\.rates",
            rf"^{MAYBE}: unknown-serializer of currency_converter\.rates"),
     _plant("records in flight, to another release", OLD,
            lambda savepoint: _in_flight(savepoint, *_TO_2),
