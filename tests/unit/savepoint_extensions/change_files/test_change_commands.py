@@ -76,8 +76,8 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
         {"set": {"s": '[{"a": "b=c"}]'}, "drop-table": ["t", "u"], "release-finished": True},
     ),
     "transplant": (
-        ("trial", "OUT", "--operator", "a", "--to", "b"),
-        {"other": "trial", "operator": "a", "to": "b"},
+        ("trial", "OUT", "--operator", "a", "--new-uid", "b"),
+        {"other": "trial", "operator": "a", "new-uid": "b"},
     ),
     "mask": (("FILE", "OUT", "--strict"), {"rules": "FILE", "strict": True}),
     "sample": (
