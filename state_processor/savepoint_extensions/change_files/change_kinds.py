@@ -35,9 +35,8 @@ def present_names(operator: PlannedOperator) -> dict[str, str]:
     states = (operator.source if change is None else change.stages[0].operator).catalog.states
     present: dict[str, str | None] = {state.name: state.name for state in states}
     for stage in () if change is None else change.stages:
-        names = {**dict(stage.headers.states), **dict.fromkeys(stage.removed)}
         present = {
-            stored: None if name is None else names.get(name, name)
+            stored: None if name is None else stage.names.get(name, name)
             for stored, name in present.items()
         }
     return {stored: name for stored, name in present.items() if name is not None}

@@ -50,7 +50,7 @@ def masked(
         if plan.masked() is None:
             writer = replace(writer, unmasked=(*writer.unmasked, *plan.told({})))
         else:
-            writer = writer.changed(planned.name, partial(_with_masks, plan))
+            writer = writer.changed(planned.name, partial(replace, masks=plan))
     return writer
 
 
@@ -127,10 +127,6 @@ def _changes(writer: SavepointWriter) -> Iterator[tuple[PlannedOperator, Changed
         change = planned.change
         if change is not None:
             yield planned, change
-
-
-def _with_masks(plan: MaskPlan, change: ChangedOperator) -> ChangedOperator:
-    return replace(change, masks=plan)
 
 
 def _with_choice(choice: KeyChoice, change: ChangedOperator) -> ChangedOperator:

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.changing.order import ChangeKind
-    from savepoint_spark.changing.present_names import Names
     from savepoint_spark.writing.keyed_plan import KeyedPlan
 
 
@@ -107,11 +106,6 @@ class ChangedOperator(OperatorChanges):
         present = {job_name(self.headers.name(state.name)): state.name for state in states}
         stored = {present.get(name, name): function for name, function in merge.items()}
         return replace(self, merged=merged_instances(self.operator, stored))
-
-    @property
-    def names(self) -> Names:
-        """The present names of states that were renamed or removed, see ``present_names``."""
-        return {**dict(self.headers.states), **dict.fromkeys(self.removed)}
 
     def state(self, name: str) -> State:
         """The state that has this name now, and its values of the savepoint.

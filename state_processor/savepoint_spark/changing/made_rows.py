@@ -63,7 +63,7 @@ class MadeRows(RunRows):
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``; states without an id are left out."""
-        source = self.rows.runs(self.numbers, self.max_parallelism)
+        source = self.source()
         entries = self.entries(source.make)
         change = _Change(entries, self.changes, dict(ids), max_parallelism, self.hash_keys)
         return replace(source, make=change.run)
@@ -110,10 +110,8 @@ class MadeEntries:
         whole = b"".join((*filter(None, batch.column("run").to_pylist()), END_OF_SECTION))
         if len(whole) == len(END_OF_SECTION):
             return
-        chunk, size = (
-            Chunk(np.frombuffer(whole, np.uint8), "made state"),
-            prefix_size(self.max_parallelism),
-        )
+        chunk = Chunk(np.frombuffer(whole, np.uint8), "made state")
+        size = prefix_size(self.max_parallelism)
         frames = section_frames(chunk, 0, len(self.states))
         numbers = np.repeat(frames.run_states, np.diff(frames.run_starts, append=len(frames)))
         for number, state in self.states.items():
@@ -136,10 +134,8 @@ class _Change:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Runs of the new savepoint for a partition."""
         before, kryo = self.entries.max_parallelism, self.entries.kryo
-        groups, prefix = (
-            NewKeyGroups(before, self.count, kryo, self.hash_keys),
-            prefix_size(self.count),
-        )
+        groups = NewKeyGroups(before, self.count, kryo, self.hash_keys)
+        prefix = prefix_size(self.count)
         for batch in self.entries.batches(batches):
             yield from self._hashes(batch, before)
             wanted = (it for it in self.entries.of_batch(batch) if it.state.name in self.ids)

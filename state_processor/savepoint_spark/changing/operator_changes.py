@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.changing.masks import MaskedEntries, Masks
     from savepoint_spark.changing.migration import Migration
+    from savepoint_spark.changing.present_names import Names
     from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.write_context import WriteContext
 
@@ -90,6 +91,11 @@ class OperatorChanges:
     def stages(self) -> tuple[OperatorChanges, ...]:
         """All changes from the first on; each sees the outcome of those before it."""
         return (*(() if self.earlier is None else self.earlier.stages), self)
+
+    @property
+    def names(self) -> Names:
+        """The present names of states that were renamed or removed, see ``present_names``."""
+        return {**dict(self.headers.states), **dict.fromkeys(self.removed)}
 
     @property
     def has_new_values(self) -> bool:

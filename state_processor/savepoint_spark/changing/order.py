@@ -14,7 +14,7 @@ from savepoint_formats.values.named_values import may_name_classes
 from savepoint_spark.changing.named_classes import naming_states
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from savepoint_spark.changing.operator_changes import OperatorChanges
 
@@ -67,27 +67,7 @@ class ChangeKind(Enum):
 
     def follows(self, change: OperatorChanges) -> bool:
         """Whether it must see the outcome of these changes."""
-        return not self.value.isdisjoint(_parts(change))
-
-
-def _parts(change: OperatorChanges) -> Iterator[Part]:
-    headers, migration = change.headers, change.migration
-    present = {
-        Part.VALUES: change.has_new_values,
-        Part.MASKS: change.masks is not None,
-        Part.CHOICES: bool(change.choices),
-        Part.DELETED: change.deleted is not None,
-        Part.MIGRATION: migration is not None,
-        Part.QUERY: migration is not None and migration.reshaped is not None,
-        Part.CLASSES: bool(headers.classes),
-        Part.NAMED_CLASSES: bool(headers.classes) and bool(naming_states(change.operator)),
-        Part.NAMING_VALUES: _may_name_classes(change),
-        Part.CONSTANTS: headers.has_constants,
-        Part.NAMES: bool(headers.states),
-        Part.MERGED: change.merged is not None,
-        Part.REMOVED: bool(change.removed),
-    }
-    return (part for part, is_there in present.items() if is_there)
+        return any(_HAS_DONE[part](change) for part in self.value)
 
 
 def _may_name_classes(change: OperatorChanges) -> bool:
@@ -99,3 +79,27 @@ def _may_name_classes(change: OperatorChanges) -> bool:
     of_keys = (entry for info in keyed for _, entry in info.serializers)
     others = (entry for rows in change.added.operator_states for entry in rows.state.serializers)
     return any(may_name_classes(entry.layout()) for entry in (*of_keys, *others))
+
+
+def _names_classes(change: OperatorChanges) -> bool:
+    return bool(change.headers.classes) and bool(naming_states(change.operator))
+
+
+# Functions, since two of them read the headers of files, and few kinds ask for these.
+_HAS_DONE: dict[Part, Callable[[OperatorChanges], bool]] = {
+    Part.VALUES: lambda change: change.has_new_values,
+    Part.MASKS: lambda change: change.masks is not None,
+    Part.CHOICES: lambda change: bool(change.choices),
+    Part.DELETED: lambda change: change.deleted is not None,
+    Part.MIGRATION: lambda change: change.migration is not None,
+    Part.QUERY: lambda change: (
+        change.migration is not None and change.migration.reshaped is not None
+    ),
+    Part.CLASSES: lambda change: bool(change.headers.classes),
+    Part.NAMED_CLASSES: _names_classes,
+    Part.NAMING_VALUES: _may_name_classes,
+    Part.CONSTANTS: lambda change: change.headers.has_constants,
+    Part.NAMES: lambda change: bool(change.headers.states),
+    Part.MERGED: lambda change: change.merged is not None,
+    Part.REMOVED: lambda change: bool(change.removed),
+}
