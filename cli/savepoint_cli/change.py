@@ -83,14 +83,18 @@ def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> 
     return writer.rename_state(operator, old, new)
 
 
-def _class_names(words: tuple[str, ...]) -> dict[str, str]:
+_OLD_AND_NEW = "OLD and NEW, or pairs OLD=NEW of different classes"
+
+
+def _class_names(
+    context: click.Context, parameter: click.Parameter, words: tuple[str, ...]
+) -> dict[str, str]:
     """Old names and new ones, of pairs ``OLD=NEW`` or of two words."""
     if len(words) == 2 and not any("=" in word for word in words):
         return {words[0]: words[1]}
-    pairs = [word.partition("=") for word in words]
-    names = {old: new for old, _, new in pairs if old and new}
-    if len(names) < len(pairs):
-        raise click.BadParameter("expected OLD and NEW, or pairs OLD=NEW of different classes")
+    names: dict[str, str] = options.pairs(_OLD_AND_NEW)(context, parameter, words)
+    if len(names) < len(words):
+        raise click.BadParameter(f"a class twice, expected {_OLD_AND_NEW}")
     return names
 
 
@@ -100,7 +104,7 @@ def _class_names(words: tuple[str, ...]) -> dict[str, str]:
     nargs=-1,
     required=True,
     metavar="OLD=NEW",
-    callback=options.callback(_class_names),
+    callback=_class_names,
 )
 @_of_operator
 @writes
@@ -109,8 +113,8 @@ def rename_class(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with Java classes renamed: each OLD to NEW.
 
-    A single class may be two words, OLD NEW. Inner classes have a $ in their names; rename each by itself. Spark copies values as unchanged
-    bytes, except for the class names that Kryo and POJOs write into them. Bytes that contain the
+    A single class may be two words, OLD NEW. Inner classes have a $ in their names; rename each by
+    itself. Spark copies values as unchanged bytes, except for the class names that Kryo and POJOs write into them. Bytes that contain the
     name but can't be parsed are refused: describe their classes with --classes.
 
     \b

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from savepoint_database.types.lazy_names import named
 from savepoint_formats.plug_ins import COMMANDS, Loaded, are_on, loaded
 
 if TYPE_CHECKING:
@@ -197,12 +197,6 @@ OWN: dict[str, dict[str, OwnCommand]] = {
 """Heading in ``savepoint --help`` -> name -> command."""
 
 
-def of_place(place: str) -> Any:
-    """What ``module:name`` names, imported when it is asked for."""
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
-
-
 def _all_own() -> dict[str, OwnCommand]:
     return {name: own for commands in OWN.values() for name, own in commands.items()}
 
@@ -217,7 +211,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._imported:
             own = self._own[name]
-            command = of_place(own.place)
+            command = named(own.place)
             assert isinstance(command, click.Command)
             command.short_help = own.help
             self._imported[name] = command

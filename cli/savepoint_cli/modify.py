@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import completion, options
-from savepoint_cli.command_table import PRINT_CHANGE, of_place
+from savepoint_cli.command_table import PRINT_CHANGE
 from savepoint_cli.engine import started_session
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import format_option
+from savepoint_database.types.lazy_names import named
 from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.printable import printable
 from savepoint_spark.session.session import task_count
@@ -124,7 +125,7 @@ def prints_change(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*, print_change: bool, **values: Any) -> None:
         if print_change:
-            of_place(PRINT_CHANGE)(click.get_current_context())
+            named(PRINT_CHANGE)(click.get_current_context())
         else:
             command(**values)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import yaml
 
+from savepoint_database.types.yaml_section import yaml_text
 from savepoint_extensions.change_files.bounded_yaml import composed
 from savepoint_extensions.change_files.change_table import all_kinds
 from savepoint_extensions.change_files.change_words import (
@@ -144,7 +145,7 @@ def _text_of(change: Any) -> str:
 
 def entry_text(change: Any) -> str:
     """An entry as YAML."""
-    return str(yaml.safe_dump([change], sort_keys=False, allow_unicode=True, width=10_000))
+    return yaml_text([change], width=10_000)
 
 
 def _entries(node: yaml.Node | None, mistakes: Mistakes) -> Iterator[ChangeEntry]:
