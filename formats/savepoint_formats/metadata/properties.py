@@ -45,6 +45,11 @@ class CheckpointProperties:
                 return cls(data)
 
     @property
+    def is_of_stopped_job(self) -> bool:
+        """Whether the job was stopped when it took the savepoint; Flink stores that since 1.16."""
+        return self.kind.lower().startswith(_STOPPED)
+
+    @property
     def is_canonical(self) -> bool:
         """Whether the snapshot is a canonical savepoint."""
         return self.format_type == _CANONICAL
@@ -72,6 +77,7 @@ def _constant(value: object) -> str:
 
 _SAVEPOINT = "Savepoint"
 _CANONICAL = "CANONICAL"
+_STOPPED = ("suspend", "terminate")
 
 _CHECKPOINT = "org.apache.flink.runtime.checkpoint"
 _FORMAT_TYPE = "org.apache.flink.core.execution.SavepointFormatType"

@@ -47,12 +47,10 @@ class RenewalOptions:
     Attributes:
         without_topics: Topics whose partitions the new source doesn't get.
         allows_empty: Whether a source without a position is renewed.
-        is_suspended: Whether the job was stopped when it took the savepoint.
     """
 
     without_topics: frozenset[str] = field(default_factory=frozenset)
     allows_empty: bool = False
-    is_suspended: bool = False
 
 
 def with_byte_lists(

@@ -17,21 +17,12 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.metadata import CheckpointMetadata
 
 SHARD_STATE = "Kinesis-Stream-Shard-State"
 STALE = {LEGACY_STATE: "FlinkKafkaConsumer", SHARD_STATE: "FlinkKinesisConsumer"}
 """List of positions -> the source whose stop-with-savepoint stores older ones."""
 
-_STOPPED = ("suspend", "terminate")
-
 RIGHT_WAY = "take a savepoint while the job runs and cancel it then, or cancel it with a retained checkpoint"
-
-
-def is_stopped(metadata: CheckpointMetadata) -> bool:
-    """Whether the job was stopped when it took the savepoint; Flink stores that since 1.16."""
-    properties = metadata.properties
-    return properties is not None and properties.kind.lower().startswith(_STOPPED)
 
 
 def stale_sources(operator: Operator) -> set[str]:
@@ -44,7 +35,8 @@ def stale_sources(operator: Operator) -> set[str]:
 
 def warnings_of(snapshot: Snapshot) -> Iterator[str]:
     """A text for each source of a stopped job whose positions may be too old."""
-    if not is_stopped(snapshot.metadata):
+    properties = snapshot.metadata.properties
+    if properties is None or not properties.is_of_stopped_job:
         return
     for operator in snapshot.operators():
         for source in sorted(stale_sources(operator)):

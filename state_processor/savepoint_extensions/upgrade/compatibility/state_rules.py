@@ -67,7 +67,7 @@ def _is_of_file_sink(state: StateFacts) -> bool:
 
 def _stale_sources(snapshot: SnapshotFacts) -> Iterator[str]:
     properties = snapshot.metadata.properties
-    if properties is None or not properties.kind.lower().startswith(("suspend", "terminate")):
+    if properties is None or not properties.is_of_stopped_job:
         return
     for operator in snapshot.metadata.operators:
         handles = (subtask.managed_operator_state for subtask in operator.subtasks)

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.legacy_kafka import UIDS, legacy_savepoint
 
-from savepoint_extensions.connectors.renewal.stopped_jobs import (
-    is_stopped,
-    stale_sources,
-    warnings_of,
-)
+from savepoint_extensions.connectors.renewal.stopped_jobs import stale_sources, warnings_of
 from savepoint_formats.errors import ConnectorWarning
 from state_processor import Savepoint
 
@@ -31,7 +27,9 @@ def of_kind(savepoint: Savepoint, kind: str) -> Savepoint:
 @pytest.mark.parametrize("kind", ["Suspend Savepoint", "Terminate Savepoint"])
 def test_a_stopped_job_is_warned_of(tmp_path: Path, kind: str) -> None:
     running = Savepoint.open(legacy_savepoint(tmp_path / "legacy"), uids=UIDS)
-    assert not is_stopped(running.metadata)
+    properties = running.metadata.properties
+    assert properties is not None
+    assert not properties.is_of_stopped_job
     assert list(warnings_of(running)) == []
     assert stale_sources(running.operator("orders")) == {"FlinkKafkaConsumer"}
     stopped = of_kind(running, kind)
