@@ -26,8 +26,8 @@ from rich.text import Text
 from support.browser import launched
 from textual.widgets import Tree
 
-from savepoint_cli.browse.app import SavepointBrowser
 from savepoint_cli.main import main
+from savepoint_extensions.browse.app import SavepointBrowser
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

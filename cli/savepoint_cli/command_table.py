@@ -52,7 +52,10 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "query": OwnCommand(
             "savepoint_cli.query:query", "Run SQL over its tables, or open a prompt for it"
         ),
-        "browse": OwnCommand("savepoint_cli.inspect:browse", "Browse all of it on a full screen"),
+        "browse": OwnCommand(
+            "savepoint_extensions.browse.browse_commands:browse",
+            "Browse all of it on a full screen",
+        ),
         "key": OwnCommand("savepoint_cli.audit:key", "Show everything that a key has"),
         "types": OwnCommand(
             "savepoint_cli.inspect:state_types", "Print the types of a PyFlink job's states"
@@ -60,8 +63,12 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "files": OwnCommand(
             "savepoint_cli.inspect:files", "List its files, and which state refers to them"
         ),
-        "serve": OwnCommand("savepoint_cli.serve:serve", "Show it in a web browser"),
-        "mcp": OwnCommand("savepoint_cli.agents:mcp", "Answer agents about it, by MCP"),
+        "serve": OwnCommand(
+            "savepoint_extensions.serving.serve_commands:serve", "Show it in a web browser"
+        ),
+        "mcp": OwnCommand(
+            "savepoint_extensions.serving.agent_commands:mcp", "Answer agents about it, by MCP"
+        ),
         "demo": OwnCommand(
             "savepoint_cli.demo:demo", "Copy a small savepoint, and walk through these commands"
         ),

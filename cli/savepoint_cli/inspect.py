@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from savepoint_cli.terminal.help import command, format_option
 from savepoint_cli.terminal.output import output_option
 from savepoint_database import rows as table_rows
 from savepoint_database import snapshot
-from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,24 +189,3 @@ def show(
         scan = savepoint.scan(table, merge=merge or None, **read)
         names = scan.schema.names
     output.values(f"Rows of {table}", names, table_rows.first_rows(scan, rows, where, times))
-
-
-@command()
-@options.opening_only
-def browse(opening: Opening) -> None:
-    """Browse the savepoint at PATH on the terminal: operators, states, keys, sizes.
-
-    Needs the extra "browse". Enter opens an item, / finds a key, s shows sizes, q quits.
-
-    \b
-    savepoint browse s3://jobs/orders/savepoint-1a2b
-    """
-    imported("textual")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("browse needs a terminal; use show, key or stats instead")
-    savepoint = opening.open()
-    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
-
-    browser = SavepointBrowser(savepoint)
-    browser.run()
-    click.get_current_context().exit(browser.return_code or 0)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_cli.agents import mcp
 from savepoint_cli.query import query
-from savepoint_cli.serve import serve
 from savepoint_cli.terminal.advice import followable, options_of
+from savepoint_extensions.serving.agent_commands import mcp
+from savepoint_extensions.serving.serve_commands import serve
 from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:

@@ -13,8 +13,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
-from savepoint_cli.browse.details import Details, Heavy, RecordsTable
-from savepoint_cli.browse.places import PlacesTree, TablePlace
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.value_lines import (
     Line,
@@ -27,6 +25,8 @@ from savepoint_cli.terminal.value_lines import (
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.rows.rows import PAGE_ROWS, RowPages
 from savepoint_database.snapshot.description import OperatorDescription
+from savepoint_extensions.browse.details import Details, Heavy, RecordsTable
+from savepoint_extensions.browse.places import PlacesTree, TablePlace
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.stores import started
 from savepoint_formats.printable import printable

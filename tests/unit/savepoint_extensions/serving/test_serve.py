@@ -21,7 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from savepoint_cli.serve import names_of
+from savepoint_extensions.serving.serve_commands import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 from support.terminal import Terminal
 from textual.widgets import Input, RichLog, Static, TabbedContent
 
-from savepoint_cli.browse.app import SavepointBrowser, answer
-from savepoint_cli.browse.details import Details, Heavy, RecordsTable
-from savepoint_cli.browse.places import PlacesTree
+from savepoint_extensions.browse.app import SavepointBrowser, answer
+from savepoint_extensions.browse.details import Details, Heavy, RecordsTable
+from savepoint_extensions.browse.places import PlacesTree
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

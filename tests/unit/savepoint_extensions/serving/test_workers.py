@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.planted_modules import planted, ran
 
-from savepoint_cli.web.pages import Pages, Question
-from savepoint_cli.web.workers import NoAnswerError, OverdueError, Task, Workers
+from savepoint_extensions.serving.pages import Pages, Question
+from savepoint_extensions.serving.workers import NoAnswerError, OverdueError, Task, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import URL, QueryParams
 
 from savepoint_cli.terminal.advice import followable
-from savepoint_cli.web.table_rows import TableRows
-from savepoint_cli.web.views import VIEWS, Served, names, rows_sql
+from savepoint_extensions.serving.table_rows import TableRows
+from savepoint_extensions.serving.views import VIEWS, Served, names, rows_sql
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable, without_secrets
 from state_processor import Savepoint
@@ -114,7 +114,7 @@ class Templates:
     @cached_property
     def _environment(self) -> Environment:
         environment = Environment(
-            loader=PackageLoader("savepoint_cli.web"),
+            loader=PackageLoader("savepoint_extensions.serving"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

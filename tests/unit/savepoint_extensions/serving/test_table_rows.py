@@ -19,7 +19,7 @@ WIDE = "SELECT range AS n, repeat('x', 300) AS text FROM range(10000000000)"
 # Megabytes that a page takes on top of the first one.
 MEASURED = """\
 import resource, sys
-from savepoint_cli.web.table_rows import TableRows
+from savepoint_extensions.serving.table_rows import TableRows
 from state_processor import Savepoint
 rows = TableRows(Savepoint.open(sys.argv[1]), "50%")
 used = []

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_cli.checks import fault_row
 from savepoint_cli.terminal.value_lines import bounded, key_lines, record_cells
-from savepoint_cli.web.table_rows import PAGE_ROWS, TableRows, Wanted
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_extensions.serving.table_rows import PAGE_ROWS, TableRows, Wanted
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata.flink_versions import TARGETS, release_text
 from savepoint_formats.printable import fields_of
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import QueryParams
 
-    from savepoint_cli.web.table_rows import RowsPage
     from savepoint_database.audit.statistics import KeyGroupStatistics
+    from savepoint_extensions.serving.table_rows import RowsPage
     from state_processor import Savepoint
 
     Values = dict[str, Any]

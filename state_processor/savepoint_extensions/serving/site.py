@@ -15,16 +15,16 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from savepoint_cli.web.guard import Guard
-from savepoint_cli.web.pages import MEDIA_TYPES, Answer, Question, Templates
-from savepoint_cli.web.workers import NoAnswerError, OverdueError
+from savepoint_extensions.serving.guard import Guard
+from savepoint_extensions.serving.pages import MEDIA_TYPES, Answer, Question, Templates
+from savepoint_extensions.serving.workers import NoAnswerError, OverdueError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
 
-    from savepoint_cli.web.workers import Workers
+    from savepoint_extensions.serving.workers import Workers
 
 _OVERDUE, _ENDED = 504, 500
 

@@ -60,9 +60,9 @@ def serve(
     """
     for package in ("jinja2", "starlette", "uvicorn"):
         imported(package)
-    from savepoint_cli.web.pages import Pages  # noqa: PLC0415  # of the extra "serve"
-    from savepoint_cli.web.site import application  # noqa: PLC0415
-    from savepoint_cli.web.workers import Task, Workers  # noqa: PLC0415
+    from savepoint_extensions.serving.pages import Pages  # noqa: PLC0415  # of the extra "serve"
+    from savepoint_extensions.serving.site import application  # noqa: PLC0415
+    from savepoint_extensions.serving.workers import Task, Workers  # noqa: PLC0415
 
     named = names_of((opening.path, *others))
     # This reports a wrong path before the first question.

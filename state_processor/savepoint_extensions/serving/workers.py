@@ -20,9 +20,9 @@ from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from savepoint_cli.web.pages import Answer, Pages, Question
+    from savepoint_extensions.serving.pages import Answer, Pages, Question
 
-_RUN = "import sys; from savepoint_cli.web.workers import run; run(*sys.argv[1:])"
+_RUN = "import sys; from savepoint_extensions.serving.workers import run; run(*sys.argv[1:])"
 # Each may take a share of the memory of the machine; more questions wait.
 _MOST_AT_ONCE = 4
 

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from support.planted_modules import planted, ran
 
-from savepoint_cli import agents
+from savepoint_extensions.serving import agent_commands as agents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,1 +1,0 @@
-"""Savepoints as pages for a web browser."""

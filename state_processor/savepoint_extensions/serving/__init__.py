@@ -1,0 +1,1 @@
+"""Savepoints as pages for a web browser, and as tools for agents."""
