@@ -47,7 +47,7 @@ from savepoint_database.snapshot.description import (
 from savepoint_database.snapshot.operator import (
     Operator,
 )
-from savepoint_database.snapshot.planned_operators import (
+from savepoint_database.snapshot.query_plan import (
     QueryNode,
 )
 from savepoint_database.snapshot.retained import (
@@ -302,7 +302,6 @@ from savepoint_functions.transformations.process_transformation import (
 )
 from savepoint_functions.transformations.transformation import (
     OneInputStateTransformation,
-    OperatorTransformation,
 )
 from savepoint_functions.transformations.windowed_rows import (
     WindowedRows,
@@ -357,6 +356,9 @@ from state_processor.importing.described_import import (
 )
 from state_processor.importing.import_description import (
     ImportDescription,
+)
+from state_processor.savepoint.operator_transformation import (
+    OperatorTransformation,
 )
 from state_processor.savepoint.planned_operator import (
     PlannedOperator,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.scan.splits import key_group_sizes
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.state_files.operator_state import UNREADABLE
@@ -45,6 +44,14 @@ class EntryChange(Protocol):
         """The key group of each new entry, out of ``count``."""
 
 
+@runtime_checkable
+class GatheringChange(EntryChange, Protocol):
+    """A change after which entries may be equal: it sees all entries of a state, and merges them."""
+
+    def gathered(self, state_chunks: Iterator[StateChunk]) -> Iterator[StateChunk]:
+        """The old entries, without those that others stand for."""
+
+
 @dataclass(frozen=True, slots=True)
 class EntryChanges:
     """What becomes of entries: only the keys that all ``choices`` take remain, and are ``recoded``."""
@@ -71,7 +78,7 @@ class EntryChanges:
         recoded = self.recoded
         for choice in self.choices:
             state_chunks = choice.chosen(state_chunks, kryo)
-        if isinstance(recoded, ReshapedStates):
+        if isinstance(recoded, GatheringChange):
             state_chunks = recoded.gathered(iter(state_chunks))
         for state_chunk in state_chunks:
             if not len(state_chunk.entries):

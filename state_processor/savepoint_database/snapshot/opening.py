@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from savepoint_database import types as described_types
+from savepoint_database.snapshot.query_plan import GIVEN_PLAN
+from savepoint_database.types.lazy_names import named
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
@@ -17,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
+    from savepoint_database.snapshot.query_plan import QueryPlan
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.plans.compiled_plan import CompiledPlan
-    from savepoint_formats.plans.node_rows import NodeRows
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.state import StateNames
 
 
 class OpeningOptions(TypedDict):
@@ -86,14 +88,13 @@ def kryo_of(metadata: CheckpointMetadata, classes: DescribedClasses) -> KryoDial
 
 def given_plan(
     plan: PathText | None, metadata: CheckpointMetadata, path: str
-) -> tuple[CompiledPlan | None, dict[OperatorId, tuple[str, NodeRows]]]:
-    """The plan, and the operators that are in it, with their uids and nodes."""
+) -> tuple[QueryPlan | None, dict[OperatorId, tuple[str, StateNames]]]:
+    """The plan, and the operators that are in it, with their uids and the names of their fields."""
     if plan is None:
         return None, {}
-    from savepoint_database.snapshot.planned_operators import compiled_plan, planned_operators  # noqa: PLC0415  # few give a plan
-
-    compiled = compiled_plan(plan)
-    return compiled, planned_operators(compiled, metadata, path)
+    read: tuple[QueryPlan, dict[OperatorId, tuple[str, StateNames]]]
+    read = named(GIVEN_PLAN)(plan, metadata, path)
+    return read
 
 
 def given_types(

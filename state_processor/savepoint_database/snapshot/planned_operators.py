@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from savepoint_database.snapshot.query_plan import QueryNode
 from savepoint_formats.errors import PlanError
 from savepoint_formats.plans.compiled_plan import CompiledPlan
 from savepoint_formats.plans.node_rows import NodeRows
@@ -34,6 +34,14 @@ def compiled_plan(path: PathText) -> CompiledPlan:
         raise PlanError(f"{path} is not UTF-8 at byte {error.start}") from error
 
 
+def given_plan(
+    path: PathText, metadata: CheckpointMetadata, savepoint: str
+) -> tuple[CompiledPlan, dict[OperatorId, tuple[str, NodeRows]]]:
+    """The plan in a file, and the operators that are in it, with their uids and nodes."""
+    plan = compiled_plan(path)
+    return plan, planned_operators(plan, metadata, savepoint)
+
+
 def planned_operators(
     plan: CompiledPlan, metadata: CheckpointMetadata, savepoint: str
 ) -> dict[OperatorId, tuple[str, NodeRows]]:
@@ -54,29 +62,6 @@ def planned_operators(
             " did not run by EXECUTE PLAN, which gives operators the plan's uids"
         )
     return planned
-
-
-@dataclass(frozen=True, slots=True)
-class QueryNode:
-    """An operator of a query.
-
-    Attributes:
-        depth: Number of operators between this one and the sink.
-        id: Its number in the plan.
-        description: The operator as the query's explanation shows it.
-        operators: Uids of its operators in the savepoint.
-        rows: Number of keys in its keyed tables, and of elements in its operator states.
-        size: Bytes of its state.
-        states: Names of its states.
-    """
-
-    depth: int
-    id: int
-    description: str
-    operators: tuple[str, ...]
-    rows: int
-    size: int
-    states: tuple[str, ...]
 
 
 def query_nodes(plan: CompiledPlan, operators: Sequence[Operator]) -> Iterator[QueryNode]:

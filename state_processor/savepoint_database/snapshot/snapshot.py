@@ -27,6 +27,7 @@ from savepoint_database.snapshot.opening import (
     read_metadata,
 )
 from savepoint_database.snapshot.operator import Operator, id_called, names_by_id, short_ids
+from savepoint_database.snapshot.query_plan import QUERY_NODES
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.types.lazy_names import named
@@ -45,13 +46,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
-    from savepoint_database.snapshot.planned_operators import QueryNode
+    from savepoint_database.snapshot.query_plan import QueryNode, QueryPlan
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.metadata import CheckpointMetadata
-    from savepoint_formats.plans.compiled_plan import CompiledPlan
     from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.scan.scan import TableScan
@@ -82,7 +82,7 @@ class Snapshot:
     directory: SnapshotDirectory
     kryo: KryoDialect
     _operators: tuple[Operator, ...]
-    plan: CompiledPlan | None
+    plan: QueryPlan | None
     metadata_bytes: bytes
 
     @classmethod
@@ -248,9 +248,7 @@ class Snapshot:
             raise PlanError(
                 "only the plan tells the operators of a query: open the savepoint with plan="
             )
-        from savepoint_database.snapshot.planned_operators import query_nodes  # noqa: PLC0415  # few have a plan
-
-        return list(query_nodes(self.plan, self._operators))
+        return list(named(QUERY_NODES)(self.plan, self._operators))
 
     def tables(self) -> list[TableDescription]:
         """All tables, operator by operator. Reads the headers of all state files.

@@ -18,7 +18,7 @@ from savepoint_formats.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from savepoint_database.snapshot.planned_operators import QueryNode
+    from savepoint_database.snapshot.query_plan import QueryNode
     from savepoint_formats.locations.location import PathText
 
 

@@ -12,6 +12,7 @@ from savepoint_extensions.sql_jobs.sql_changes import given_matches, with_sizes
 from savepoint_extensions.sql_jobs.stateful import CONNECTORS
 from savepoint_formats.errors import MigrationError, NotAcceptedError, PlanError
 from savepoint_formats.key_groups import OperatorId
+from savepoint_formats.plans.compiled_plan import CompiledPlan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode
+    from savepoint_formats.plans.compiled_plan import PlanNode
     from state_processor import PlannedOperator, SavepointWriter
 
 _CARRIED = (PlanVerdict.SAME, PlanVerdict.RENAMED, PlanVerdict.CARRIED_OVER)
@@ -49,10 +50,11 @@ class SqlMigration:
             raise PlanError(
                 "only the plan tells the state of a query: open the savepoint with plan="
             )
-        new = compiled_plan(new_plan)
+        old, new = source.plan, compiled_plan(new_plan)
+        assert isinstance(old, CompiledPlan)  # a savepoint is opened with such a plan
         known = Renames(renames)
-        changes = plan_changes(source.plan, new, given_matches(matches), known)
-        return cls(writer, source.plan, new, known, tuple(with_sizes(changes, source.query())))
+        changes = plan_changes(old, new, given_matches(matches), known)
+        return cls(writer, old, new, known, tuple(with_sizes(changes, source.query())))
 
     def migrated(self, *, allow_loss: bool, accept: Collection[str]) -> SavepointWriter:
         """The writer of the new savepoint.
@@ -134,12 +136,13 @@ class SqlMigration:
         """The operator with the rows of the new query; without changes if they stay."""
         if not source.has_keyed_state:
             return planned
-        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+        from savepoint_extensions.sql_jobs.carried_operator import carried_operator  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # as above
 
         before = Lineage(self.old, self.renames).node_rows(old)
         after = Lineage(self.new).node_rows(new)
         ready = planned.ready_for(ChangeKind.QUERY, is_of_flink_2=self.writer.is_of_flink_2)
-        made = ready.changed(lambda operator: operator.with_query(before, after))
+        made = ready.changed(lambda operator: carried_operator(operator, before, after))
         is_same = made.change is None or made.change.is_same
         return planned if is_same else made
 

@@ -23,7 +23,6 @@ from savepoint_functions.transformations.local_aggregation import (
 from savepoint_spark.bootstrapping.keyed_columns import key_of
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 from savepoint_spark.columns import expect_frame
-from savepoint_spark.sql_history.sql_operator import SqlOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,46 +39,7 @@ if TYPE_CHECKING:
         StateDescriptor,
     )
     from savepoint_database.types.types import TypeInformation
-    from savepoint_formats.locations.location import PathText
     from savepoint_functions.functions.operator_function import OperatorFunction
-
-
-class OperatorTransformation:
-    """The beginning of an operator's state."""
-
-    @staticmethod
-    def bootstrap_with(data: DataFrame) -> OneInputStateTransformation:
-        """Begins the state of an operator with the rows of a DataFrame.
-
-        Args:
-            data: The rows. For keyed state a row per key, or per key and window.
-
-        Raises:
-            TypeError: It is not a DataFrame of Spark.
-
-        Example:
-            >>> OperatorTransformation.bootstrap_with(accounts).key_by("account")
-        """
-        return OneInputStateTransformation(data)
-
-    @staticmethod
-    def for_plan(plan: PathText, operator: int | str) -> SqlOperator:
-        """Begins the state of an operator of a SQL job with its compiled plan.
-
-        Args:
-            plan: The plan that ``COMPILE PLAN`` wrote.
-            operator: The operator's number in the plan, its uid, or the first word of its
-                description, such as ``GroupAggregate``, if it is the only one.
-
-        Raises:
-            PlanError: The file is not a compiled plan, doesn't have exactly one such operator, or
-                the operator's state can't be made from history.
-
-        Example:
-            >>> totals = OperatorTransformation.for_plan("orders.json", "GroupAggregate")
-            >>> totals.inputs
-        """
-        return SqlOperator.of(plan, operator)
 
 
 @dataclass(frozen=True, repr=False)

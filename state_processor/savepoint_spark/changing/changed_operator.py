@@ -12,9 +12,7 @@ from savepoint_formats.errors import (
     SchemaChangeError,
     StateExistsError,
     StateNotFoundError,
-    within,
 )
-from savepoint_formats.plans.carried_state import carried_state
 from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
 from savepoint_formats.scan.read_options import checked_subclasses
@@ -34,7 +32,6 @@ from savepoint_spark.changing.enum_constants import (
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where
 from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instances
-from savepoint_spark.changing.migration import Migration
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
 from savepoint_spark.changing.outcome import outcome
@@ -50,7 +47,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.plans.node_rows import NodeRows
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
@@ -254,23 +250,6 @@ class ChangedOperator(OperatorChanges):
         rows = [table.data(with_encoded_keys=True) for table in tables if table.has_keys]
         keys = keys_where(rows, where, self.operator.name)
         return replace(self, deleted=keys if self.deleted is None else self.deleted.union(keys))
-
-    def with_query(self, old: NodeRows, new: NodeRows) -> Self:
-        """See ``SavepointWriter.sql_migrate``; the operator itself if its state stays as it is."""
-        # Rows have the names of the query, which would stay in new serializers.
-        operator = replace(self.operator, names=None)
-        types = StoredTypes.of(operator)
-        with within(f"operator {self.operator.name}"):
-            carried = carried_state(old, new, types.key, types.states)
-        if carried.is_same:
-            return self
-        kryo = self.operator.kryo
-        assert kryo is not None  # operators of a savepoint have one
-        names = {name: state.name for name, state in carried.states.items() if state.name != name}
-        headers = replace(self.headers, states=tuple(names.items()))
-        migration = Migration.of_carried(carried, kryo)
-        changed = replace(self, operator=operator, removed=carried.gone)
-        return replace(changed, headers=headers, migration=migration)
 
     def with_rows(
         self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None

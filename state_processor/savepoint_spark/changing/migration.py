@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, recoded
-from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.state_files.state import keyed_state
 from savepoint_spark.changing.stored_elements import (
     element_layout,
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.plans.carried_state import CarriedState
+    from savepoint_formats.pass_through.changed_entries import GatheringChange
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.state_files.operator_state import Step
@@ -35,7 +33,7 @@ class Migration:
     ``key`` is None without keyed state. ``infos`` has the new headers of keyed states, ``elements``
     the old and new forms of operator states; both only for states that are written anew. ``reads``
     is the Kryo that wrote the objects, ``writes`` the one that will read them. With ``moves_keys``
-    the class of keys changes. ``reshaped`` has the states of a SQL operator with other columns.
+    the class of keys changes. ``reshaped`` changes the entries of a SQL operator that gets other columns.
     """
 
     key: TypeSerializerSnapshot | None
@@ -44,18 +42,10 @@ class Migration:
     reads: KryoDialect
     writes: KryoDialect
     moves_keys: bool = False
-    reshaped: ReshapedStates | None = None
-
-    @classmethod
-    def of_carried(cls, carried: CarriedState, kryo: KryoDialect) -> Self:
-        """The state of a SQL operator for another query."""
-        now_ms = time.time_ns() // 1_000_000
-        reshaped = ReshapedStates(carried.states, kryo, now_ms, carried.moves_keys)
-        infos = {name: state.info for name, state in carried.states.items()}
-        return cls(carried.key, infos, {}, kryo, kryo, carried.moves_keys, reshaped)
+    reshaped: GatheringChange | None = None
 
     @property
-    def recoded(self) -> RecodedStates | ReshapedStates | None:
+    def recoded(self) -> RecodedStates | GatheringChange | None:
         """The new form of keyed entries; None if they stay."""
         if self.reshaped is not None:
             return self.reshaped

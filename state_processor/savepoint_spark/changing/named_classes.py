@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
 from savepoint_formats.layout import holds_kryo
+from savepoint_formats.pass_through.changed_entries import GatheringChange
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, may_hold_name, renamed
-from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.scan.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.state_files.state import entry_layouts
@@ -97,11 +97,11 @@ class RecodedState:
     renames: tuple[ClassRename, ...]
 
     @property
-    def entries(self) -> RecodedStates | ReshapedStates | None:
+    def entries(self) -> RecodedStates | GatheringChange | None:
         """The recoding of keyed entries; None if they stay."""
         recoded = None if self.migration is None else self.migration.recoded
         names = any(state.kind.is_keyed for state in naming_states(self.operator))
-        if not self.renames or not names or isinstance(recoded, ReshapedStates):
+        if not self.renames or not names or isinstance(recoded, GatheringChange):
             return recoded
         kryo = self.operator.kryo
         assert kryo is not None  # operators of a savepoint have one

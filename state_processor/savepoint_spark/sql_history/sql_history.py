@@ -22,6 +22,11 @@ class SqlHistory(PlannedTransformation):
     def __repr__(self) -> str:
         return f"SqlHistory({self.uid!r})"
 
+    @property
+    def key_groups(self) -> int | None:
+        """The key groups of its operator, if it has no key."""
+        return self.max_parallelism
+
     def plan(self) -> OperatorPlan:
         """The state that will be written."""
         return self.state

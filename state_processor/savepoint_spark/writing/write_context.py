@@ -46,6 +46,15 @@ class GoingOn(Protocol):
 
 
 @runtime_checkable
+class OfKeyGroups(Protocol):
+    """May say how many key groups its operator has, such as a SQL operator without a key."""
+
+    @property
+    def key_groups(self) -> int | None:
+        """The number; None if the writer chooses it."""
+
+
+@runtime_checkable
 class PlannedTransformation(StateTransformation, Protocol):
     """A transformation with a plan, so that others can join it."""
 

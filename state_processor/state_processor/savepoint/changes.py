@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from savepoint_database.snapshot.operator import Operator
 from savepoint_formats.errors import LostStateWarning, OperatorExistsError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_spark.sql_history.sql_history import SqlHistory
-from savepoint_spark.writing.write_context import PlannedTransformation
+from savepoint_spark.writing.write_context import OfKeyGroups, PlannedTransformation
 from state_processor.savepoint.file_changes import FileChanges
 from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from state_processor.savepoint.transplants import transplanted
@@ -93,8 +92,8 @@ class SavepointChanges(FileChanges):
         made_here = (made for made in transformations if not isinstance(made, Operator))
         transformation = combined(tuple(made_here))
         alike = before or writer
-        if isinstance(transformation, SqlHistory) and max_parallelism is None:
-            max_parallelism = transformation.max_parallelism
+        if isinstance(transformation, OfKeyGroups) and max_parallelism is None:
+            max_parallelism = transformation.key_groups
         key_groups = alike.max_parallelism if max_parallelism is None else max_parallelism
         subtasks = min(alike.parallelism, key_groups) if parallelism is None else parallelism
         if before is None:

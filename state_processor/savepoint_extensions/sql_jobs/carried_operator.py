@@ -1,0 +1,52 @@
+"""A changed operator whose keyed state gets the columns of another query."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import within
+from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
+from savepoint_formats.plans.carried_state import carried_state
+from savepoint_spark.changing.migration import Migration
+from savepoint_spark.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from savepoint_formats.plans.carried_state import CarriedState
+    from savepoint_formats.plans.node_rows import NodeRows
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_spark.changing.changed_operator import ChangedOperator
+
+
+def carried_operator(changed: ChangedOperator, old: NodeRows, new: NodeRows) -> ChangedOperator:
+    """The operator with the rows of a new query; the operator itself if its state stays as it is.
+
+    Raises:
+        PlanError: Rows don't have the columns of the plan, or a new column can't be made.
+    """
+    # Rows have the names of the query, which would stay in new serializers.
+    operator = replace(changed.operator, names=None)
+    types = StoredTypes.of(operator)
+    with within(f"operator {operator.name}"):
+        carried = carried_state(old, new, types.key, types.states)
+    if carried.is_same:
+        return changed
+    kryo = operator.kryo
+    assert kryo is not None  # operators of a savepoint have one
+    names = {name: state.name for name, state in carried.states.items() if state.name != name}
+    headers = replace(changed.headers, states=tuple(names.items()))
+    return replace(
+        changed,
+        operator=operator,
+        removed=carried.gone,
+        headers=headers,
+        migration=_migration(carried, kryo),
+    )
+
+
+def _migration(carried: CarriedState, kryo: KryoDialect) -> Migration:
+    now_ms = time.time_ns() // 1_000_000
+    reshaped = ReshapedStates(carried.states, kryo, now_ms, carried.moves_keys)
+    infos = {name: state.info for name, state in carried.states.items()}
+    return Migration(carried.key, infos, {}, kryo, kryo, carried.moves_keys, reshaped)
