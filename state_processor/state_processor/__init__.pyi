@@ -120,6 +120,10 @@ from savepoint_extensions.privacy.found_values import FoundPlace, FoundValues, f
 from savepoint_extensions.privacy.mask_plan import MaskedField
 from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_extensions.privacy.suggestions import MaskSuggestions
+from savepoint_extensions.sql_jobs.history.sql_history import SqlHistory
+from savepoint_extensions.sql_jobs.history.sql_operator import (
+    SqlOperator,
+)
 from savepoint_extensions.sql_jobs.plan_diff import (
     PlanVerdict,
     SqlChange,
@@ -346,10 +350,6 @@ from savepoint_spark.reading.functions import (
 )
 from savepoint_spark.session.session import (
     local_session,
-)
-from savepoint_spark.sql_history.sql_history import SqlHistory
-from savepoint_spark.sql_history.sql_operator import (
-    SqlOperator,
 )
 from state_processor.importing.described_import import (
     DescribedImport,

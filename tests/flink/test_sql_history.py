@@ -15,7 +15,7 @@ from flink_home import FlinkHome
 from pyspark.sql import functions as F
 from support.history_queries import QUERIES, REFUSED, WATERMARK, Halves, write_queries
 
-from savepoint_database.snapshot.planned_operators import compiled_plan
+from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
 from savepoint_formats.snapshots.nested import snapshot_bytes
 from savepoint_spark.writing.stored_types import StoredTypes
 from state_processor import OperatorTransformation, PlanError, Savepoint
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan, PlanNode
     from state_processor import SqlHistory, SqlOperator
 
 pytestmark = pytest.mark.flink

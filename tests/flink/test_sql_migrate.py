@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.query_jobs import Jobs, Statements, net, without_zeros
 
-from savepoint_database.snapshot.planned_operators import compiled_plan
+from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
 from state_processor import Savepoint, SavepointWriter, sql_diff
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from support.nightly import nightly
 from support.query_jobs import Jobs, net, without_zeros
 from support.swapped_queries import GROUPS, statements, write_tables
 
+from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.layout import BinaryRow, nodes_of
-from savepoint_formats.plans.node_rows import NodeRows
 from state_processor import MigrationError, Savepoint
 
 if TYPE_CHECKING:

@@ -31,7 +31,6 @@ from fuzz.seed_texts import (
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
 from savepoint_database.rows.row_condition import RowCondition, evaluated
 from savepoint_database.snapshot.key_types import described_job_types, key_types_of, types_of_text
-from savepoint_database.snapshot.planned_operators import query_nodes
 from savepoint_database.sql.sql_database import SqlDatabase
 from savepoint_database.sql.sql_text import Dialect, expect_spark_query, named_tables, rewritten
 from savepoint_database.types.class_library import ClassLibrary, described_classes
@@ -41,6 +40,8 @@ from savepoint_extensions.privacy.found_values import FoundValues
 from savepoint_extensions.privacy.mask_rules import SECRET_VARIABLE, MaskRules
 from savepoint_extensions.sql_jobs.lineage import Lineage
 from savepoint_extensions.sql_jobs.plan_diff import plan_changes
+from savepoint_extensions.sql_jobs.planned_operators import query_nodes
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
 from savepoint_extensions.sql_jobs.sql_changes import given_matches
 from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
 from savepoint_extensions.upgrade.expected_state import job_schema
@@ -48,7 +49,6 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import RefusedError, UnreadStateWarning
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import is_pojo
-from savepoint_formats.plans.compiled_plan import CompiledPlan
 from savepoint_formats.python_state.type_texts import state_layout
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class

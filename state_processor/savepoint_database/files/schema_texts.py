@@ -26,7 +26,7 @@ from savepoint_database.types.sql_names import unused
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
-from savepoint_formats.plans.wider_types import type_text
+from savepoint_formats.snapshots.sql.wider_types import type_text
 from savepoint_formats.state_files.state import StateKind, value_parts
 from savepoint_formats.values.arrow_types import spark_type_name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-GIVEN_PLAN = "savepoint_database.snapshot.planned_operators:given_plan"
-QUERY_NODES = "savepoint_database.snapshot.planned_operators:query_nodes"
+GIVEN_PLAN = "savepoint_extensions.sql_jobs.planned_operators:given_plan"
+QUERY_NODES = "savepoint_extensions.sql_jobs.planned_operators:query_nodes"
 """Functions that read the plan in a file, and describe the operators of its query."""
 
 

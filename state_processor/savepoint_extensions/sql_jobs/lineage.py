@@ -23,13 +23,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_extensions.sql_jobs.origins import Origin, Rows, frozen, of_side, origin_of
-from savepoint_formats.plans.compiled_plan import parse_row
-from savepoint_formats.plans.node_rows import NodeRows
+from savepoint_extensions.sql_jobs.plans.compiled_plan import parse_row
+from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode, Row
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan, PlanNode, Row
 
 _PASSING = {
     "exchange",

@@ -20,7 +20,7 @@ from savepoint_formats.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from savepoint_formats.plans.compiled_plan import CompiledPlan
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
 
 
 class PlanVerdict(StrEnum):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from savepoint_database.snapshot.planned_operators import compiled_plan
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_extensions.sql_jobs.lineage import Renames
 from savepoint_extensions.sql_jobs.plan_diff import SqlChange, plan_changes
+from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
 from savepoint_formats.errors import PlanError
 
 if TYPE_CHECKING:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_database.snapshot.planned_operators import compiled_plan, is_empty
 from savepoint_extensions.sql_jobs.lineage import Lineage, Renames
 from savepoint_extensions.sql_jobs.plan_diff import PlanVerdict, plan_changes
+from savepoint_extensions.sql_jobs.planned_operators import compiled_plan, is_empty
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
 from savepoint_extensions.sql_jobs.sql_changes import given_matches, with_sizes
 from savepoint_extensions.sql_jobs.stateful import CONNECTORS
 from savepoint_formats.errors import MigrationError, NotAcceptedError, PlanError
 from savepoint_formats.key_groups import OperatorId
-from savepoint_formats.plans.compiled_plan import CompiledPlan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import PlanNode
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.plans.compiled_plan import PlanNode
     from state_processor import PlannedOperator, SavepointWriter
 
 _CARRIED = (PlanVerdict.SAME, PlanVerdict.RENAMED, PlanVerdict.CARRIED_OVER)

@@ -11,16 +11,16 @@ from savepoint_extensions.sql_jobs.lineage import (
     takes_rows_back,
 )
 from savepoint_extensions.sql_jobs.origins import origin_of
+from savepoint_extensions.sql_jobs.plans.aggregate_calls import ROW_COUNT
 from savepoint_extensions.sql_jobs.stateful import table_of
-from savepoint_formats.plans.aggregate_calls import ROW_COUNT
-from savepoint_formats.plans.wider_types import holds, type_text
+from savepoint_formats.snapshots.sql.wider_types import holds, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Mapping
 
+    from savepoint_extensions.sql_jobs.plans.aggregate_calls import AggregateCall
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, PlanNode, Row
     from savepoint_extensions.sql_jobs.stateful import Stateful
-    from savepoint_formats.plans.aggregate_calls import AggregateCall
-    from savepoint_formats.plans.compiled_plan import NamedColumn, PlanNode, Row
 
 _SETTINGS = {
     "joinSpec": "the type of the join, its keys or its condition",

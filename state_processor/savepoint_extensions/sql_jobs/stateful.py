@@ -15,14 +15,18 @@ from savepoint_extensions.sql_jobs.lineage import (
     settings,
     tables,
 )
-from savepoint_formats.plans.node_states import KINDS_WITH_STATE
+from savepoint_extensions.sql_jobs.plans.node_states import KINDS_WITH_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from savepoint_extensions.sql_jobs.origins import Rows
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, PlanNode
-    from savepoint_formats.plans.node_rows import NodeRows
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import (
+        CompiledPlan,
+        NamedColumn,
+        PlanNode,
+    )
+    from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 
 _CONNECTORS = {
     "table-source-scan": ("scanTableSource", "table", "identifier"),

@@ -9,8 +9,8 @@ from savepoint_functions.transformations.transformation import OneInputStateTran
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from savepoint_extensions.sql_jobs.history.sql_operator import SqlOperator
     from savepoint_formats.locations.location import PathText
-    from savepoint_spark.sql_history.sql_operator import SqlOperator
 
 
 class OperatorTransformation:
@@ -48,6 +48,6 @@ class OperatorTransformation:
             >>> totals = OperatorTransformation.for_plan("orders.json", "GroupAggregate")
             >>> totals.inputs
         """
-        from savepoint_spark.sql_history.sql_operator import SqlOperator  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.sql_jobs.history.sql_operator import SqlOperator  # noqa: PLC0415  # loads no extension before it is used
 
         return SqlOperator.of(plan, operator)

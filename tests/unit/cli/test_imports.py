@@ -18,7 +18,7 @@ HEAVY = {
     *("pyiceberg", "pyspark", "rich", "sqlglot", "starlette", "textual", "xxhash", "yaml"),
     *("pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet"),
     *("rich.console", "rich.progress", "savepoint_database.snapshot.key_types"),
-    *("savepoint_database.types.class_library", "savepoint_formats.plans"),
+    *("savepoint_database.types.class_library", "savepoint_extensions.sql_jobs.plans"),
     *("savepoint_formats.program.kernel", "savepoint_formats.scan.scan"),
 }
 """Packages and modules that take 5 ms or more to import."""

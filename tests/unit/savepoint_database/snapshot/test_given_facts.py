@@ -36,8 +36,8 @@ def test_a_look_without_facts_imports_nothing_that_understands_them(samples: Pat
     program = (
         "import sys; from state_processor import Savepoint;"
         f"Savepoint.open({str(samples / 'currency-2.2.1-hashmap-canonical')!r}).describe();"
-        "print(*(name for name in ('key_types', 'planned_operators')"
-        " if f'savepoint_database.snapshot.{name}' in sys.modules), end='')"
+        "print(*(name for name in sys.modules if name.endswith(('key_types', 'planned_operators'))),"
+        " end='')"
     )
     run = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from savepoint_extensions.sql_jobs.lineage import Lineage, takes_rows_back
-from savepoint_formats.plans.compiled_plan import CompiledPlan
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
 
 
 def node(number: int, kind: str, columns: str, **more: object) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.errors import PlanError, UnencodableError
 from savepoint_formats.layout import BinaryRow, LogicalType
 from savepoint_formats.metadata import DistributionMode
-from savepoint_formats.plans.node_rows import NodeRows
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
@@ -34,7 +34,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, PlanNode, Row
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import (
+        CompiledPlan,
+        NamedColumn,
+        PlanNode,
+        Row,
+    )
     from savepoint_formats.snapshots import TypeSerializerSnapshot
 
 

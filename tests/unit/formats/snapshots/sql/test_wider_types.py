@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from savepoint_formats.plans.wider_types import holds, type_text
 from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.sql.wider_types import holds, type_text
 
 
 @pytest.mark.parametrize(

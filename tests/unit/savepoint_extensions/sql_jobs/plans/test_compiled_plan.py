@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan, NamedColumn, parse_row
 from savepoint_formats.errors import PlanError
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, parse_row
 
 TYPES = {
     "BIGINT NOT NULL": "BIGINT",

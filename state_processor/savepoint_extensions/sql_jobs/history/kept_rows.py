@@ -32,12 +32,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import PlanError
-from savepoint_formats.plans.compiled_plan import NamedColumn, parse_type
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.operator_maps import SortColumn, sorted_map
-from savepoint_spark.sql_history.node_state import (
+from savepoint_extensions.sql_jobs.history.node_state import (
     ORDER,
     SIGN,
     NodeState,
@@ -50,12 +45,17 @@ from savepoint_spark.sql_history.node_state import (
     type_of,
     value_state,
 )
+from savepoint_extensions.sql_jobs.history.operator_maps import SortColumn, sorted_map
+from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, parse_type
+from savepoint_formats.errors import PlanError
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_spark.writing.grouped_rows import Grouping
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_spark.sql_history.node_state import HistoryRows, NodeHistory
+    from savepoint_extensions.sql_jobs.history.node_state import HistoryRows, NodeHistory
 
 
 _KEPT, _WAITING, _EMITTED = (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from savepoint_extensions.sql_jobs.plan_diff import plan_changes
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
 from savepoint_formats.errors import PlanError
-from savepoint_formats.plans.compiled_plan import CompiledPlan
 
 
 def plan(**fields: Any) -> CompiledPlan:

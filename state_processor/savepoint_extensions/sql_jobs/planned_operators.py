@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.query_plan import QueryNode
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
+from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.errors import PlanError
-from savepoint_formats.plans.compiled_plan import CompiledPlan
-from savepoint_formats.plans.node_rows import NodeRows
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 

@@ -32,10 +32,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import PlanError
-from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots.sql.operator_maps import LONG_ARRAY, MAP_VIEW, external, map_view
-from savepoint_spark.sql_history.node_state import (
+from savepoint_extensions.sql_jobs.history.node_state import (
     ORDER,
     SIGN,
     entries,
@@ -44,6 +41,14 @@ from savepoint_spark.sql_history.node_state import (
     sql_spark_type,
     value_state,
 )
+from savepoint_extensions.sql_jobs.history.operator_maps import (
+    LONG_ARRAY,
+    MAP_VIEW,
+    external,
+    map_view,
+)
+from savepoint_formats.errors import PlanError
+from savepoint_formats.layout import LogicalType
 from savepoint_spark.writing.grouped_rows import Grouping
 
 if TYPE_CHECKING:
@@ -51,10 +56,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_formats.plans.aggregate_calls import AggregateCall
+    from savepoint_extensions.sql_jobs.history.node_state import HistoryRows
+    from savepoint_extensions.sql_jobs.plans.aggregate_calls import AggregateCall
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import KeyedStateType
-    from savepoint_spark.sql_history.node_state import HistoryRows
 
     StateColumn = tuple[str, KeyedStateType, TypeSerializerSnapshot]
 

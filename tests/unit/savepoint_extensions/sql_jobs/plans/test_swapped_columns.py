@@ -16,12 +16,12 @@ import pytest
 from savepoint_extensions.sql_jobs.lineage import Lineage
 from savepoint_extensions.sql_jobs.origins import REFERENCES
 from savepoint_extensions.sql_jobs.plan_diff import plan_changes
+from savepoint_extensions.sql_jobs.plans.carried_state import carried_state
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
+from savepoint_extensions.sql_jobs.reshaped_entries import ReshapedStates
 from savepoint_extensions.sql_jobs.stateful import CONNECTORS, stateful
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import PlanError
-from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
-from savepoint_formats.plans.carried_state import carried_state
-from savepoint_formats.plans.compiled_plan import CompiledPlan
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.state import StateKind, entry_layouts, keyed_state
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
     from savepoint_formats.entries.stored_entries import StoredEntries
-    from savepoint_formats.plans.node_rows import NodeRows
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_chunk import StateChunk
 

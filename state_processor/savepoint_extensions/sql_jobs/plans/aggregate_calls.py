@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Self
 
-from savepoint_formats.layout import LogicalType
-from savepoint_formats.plans.compiled_plan import (
+from savepoint_extensions.sql_jobs.plans.compiled_plan import (
     NamedColumn,
     PlanNode,
     Row,
     parse_row,
     parse_type,
 )
+from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots.sql.logical_type import DATA_VIEW
 
 _BIGINT, _INTEGER = LogicalType("BIGINT"), LogicalType("INTEGER")

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_extensions.sql_jobs.plans.carried_state import ReshapedState
     from savepoint_formats.layout import Layout
     from savepoint_formats.pass_through.new_key_groups import KeyGroups
-    from savepoint_formats.plans.carried_state import ReshapedState
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _TIME = pa.timestamp("ms", "UTC")

@@ -21,22 +21,22 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.layout import BinaryRow, Layout, MapOf, Struct, nodes_of, rebuilt
-from savepoint_formats.plans.aggregate_calls import AggregateCalls
-from savepoint_formats.plans.node_states import (
+from savepoint_extensions.sql_jobs.plans.aggregate_calls import AggregateCalls
+from savepoint_extensions.sql_jobs.plans.node_states import (
     KINDS,
     MEANINGS,
     NO_KIND,
     accumulators,
     order_of_over,
 )
+from savepoint_formats.layout import BinaryRow, Layout, MapOf, Struct, nodes_of, rebuilt
 from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from savepoint_formats.plans.compiled_plan import NamedColumn, PlanNode, Row
-    from savepoint_formats.plans.node_states import NodeKind, RowOf, StateRows
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, PlanNode, Row
+    from savepoint_extensions.sql_jobs.plans.node_states import NodeKind, RowOf, StateRows
     from savepoint_formats.state_files.state import State
 
 _DISTINCT = re.compile(r"distinctAcc_(\d+)")

@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import PlanError
-from savepoint_formats.snapshots import constructed
-from savepoint_spark.sql_history.node_state import (
+from savepoint_extensions.sql_jobs.history.node_state import (
     NodeState,
     StateColumns,
     entries,
@@ -28,12 +26,14 @@ from savepoint_spark.sql_history.node_state import (
     name_of,
     value_state,
 )
+from savepoint_formats.errors import PlanError
+from savepoint_formats.snapshots import constructed
 from savepoint_spark.writing.grouped_rows import Grouping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from savepoint_spark.sql_history.node_state import HistoryRows, NodeHistory
+    from savepoint_extensions.sql_jobs.history.node_state import HistoryRows, NodeHistory
 
 _OUTER = {"LEFT": (True, False), "RIGHT": (False, True), "FULL": (True, True)}
 _SEMI = {"SEMI": (True, False), "ANTI": (True, False)}

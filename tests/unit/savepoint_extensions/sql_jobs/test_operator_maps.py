@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint_extensions.sql_jobs.history.operator_maps import external, map_view
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots.nested import snapshot_bytes
 from savepoint_formats.snapshots.sql.logical_type import logical_type
-from savepoint_formats.snapshots.sql.operator_maps import external, map_view
 from savepoint_formats.tables.catalog import keyed_headers
 from state_processor import Savepoint
 

@@ -35,13 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import PlanError
-from savepoint_formats.layout import LogicalType
-from savepoint_formats.plans.node_rows import NodeRows
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.operator_maps import MAP_VIEW
-from savepoint_spark.sql_history.accumulators import (
+from savepoint_extensions.sql_jobs.history.accumulators import (
     CallRows,
     ViewAggregate,
     accumulator,
@@ -53,8 +47,8 @@ from savepoint_spark.sql_history.accumulators import (
     sorted_view,
     view_type,
 )
-from savepoint_spark.sql_history.kept_rows import rowtime_ms
-from savepoint_spark.sql_history.node_state import (
+from savepoint_extensions.sql_jobs.history.kept_rows import rowtime_ms
+from savepoint_extensions.sql_jobs.history.node_state import (
     ORDER,
     SIGN,
     NodeState,
@@ -66,14 +60,20 @@ from savepoint_spark.sql_history.node_state import (
     type_of,
     value_state,
 )
+from savepoint_extensions.sql_jobs.history.operator_maps import MAP_VIEW
+from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
+from savepoint_formats.errors import PlanError
+from savepoint_formats.layout import LogicalType
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.run_encoding import NAMESPACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_formats.plans.aggregate_calls import AggregateCall, AggregateCalls
-    from savepoint_spark.sql_history.node_state import HistoryRows, NodeHistory
+    from savepoint_extensions.sql_jobs.history.node_state import HistoryRows, NodeHistory
+    from savepoint_extensions.sql_jobs.plans.aggregate_calls import AggregateCall, AggregateCalls
 
 
 ROWS = "number of rows"

@@ -10,6 +10,13 @@ import pyarrow as pa
 import pytest
 
 from savepoint_extensions.sql_jobs.lineage import Lineage
+from savepoint_extensions.sql_jobs.plans.carried_state import (
+    CarriedState,
+    ReshapedState,
+    carried_state,
+)
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
+from savepoint_extensions.sql_jobs.reshaped_entries import ReshapedStates
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import PlanError
@@ -23,9 +30,6 @@ from savepoint_formats.layout import (
     Nullable,
     Struct,
 )
-from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
-from savepoint_formats.plans.carried_state import CarriedState, ReshapedState, carried_state
-from savepoint_formats.plans.compiled_plan import CompiledPlan
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.snapshots.constructed import long
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from savepoint_formats.plans.node_rows import NodeRows
+    from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 
 AGGREGATE = "stream-exec-group-aggregate_1/group-aggregate-simple"
 JOIN = "stream-exec-join_1/join-inner-join-with-duplicate-key"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint_extensions.sql_jobs.plans.aggregate_calls import AggregateCall
+from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.layout import BinaryRow, LogicalType, parts
-from savepoint_formats.plans.aggregate_calls import AggregateCall
-from savepoint_formats.plans.node_rows import NodeRows
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.tables.catalog import keyed_headers
 from state_processor import Savepoint

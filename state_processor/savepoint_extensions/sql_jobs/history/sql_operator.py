@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.planned_operators import compiled_plan
-from savepoint_formats.errors import PlanError
-from savepoint_formats.plans.compiled_plan import CompiledPlan
-from savepoint_spark.sql_history.aggregate_state import (
+from savepoint_extensions.sql_jobs.history.aggregate_state import (
     group_aggregate,
     over_aggregate,
     window_aggregate,
 )
-from savepoint_spark.sql_history.join_state import join
-from savepoint_spark.sql_history.kept_rows import (
+from savepoint_extensions.sql_jobs.history.join_state import join
+from savepoint_extensions.sql_jobs.history.kept_rows import (
     changelog_normalize,
     deduplicate,
     rank,
     upsert_materialize,
 )
-from savepoint_spark.sql_history.node_state import HistoryRows, NodeHistory
-from savepoint_spark.sql_history.sql_history import SqlHistory
+from savepoint_extensions.sql_jobs.history.node_state import HistoryRows, NodeHistory
+from savepoint_extensions.sql_jobs.history.sql_history import SqlHistory
+from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
+from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
+from savepoint_formats.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from savepoint_extensions.sql_jobs.history.node_state import NodeState
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import PlanNode, Row
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.plans.compiled_plan import PlanNode, Row
-    from savepoint_spark.sql_history.node_state import NodeState
 
 
 HISTORIES: dict[str, Callable[[NodeHistory], NodeState]] = {

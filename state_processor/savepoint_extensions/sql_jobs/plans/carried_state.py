@@ -19,6 +19,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from savepoint_extensions.sql_jobs.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
+from savepoint_extensions.sql_jobs.plans.node_rows import fits
 from savepoint_formats.errors import PlanError, within
 from savepoint_formats.layout import (
     BinaryRow,
@@ -38,8 +40,6 @@ from savepoint_formats.layout import (
     nodes_of,
     rebuilt,
 )
-from savepoint_formats.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
-from savepoint_formats.plans.node_rows import fits
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, inner
 from savepoint_formats.snapshots.nested import with_nested
@@ -50,8 +50,8 @@ from savepoint_formats.state_files.state import StateKind, keyed_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from savepoint_formats.plans.compiled_plan import NamedColumn, Row
-    from savepoint_formats.plans.node_rows import NodeRows
+    from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, Row
+    from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.state_files.state import State

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, Row
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.plans.compiled_plan import NamedColumn, Row
 
 if TYPE_CHECKING:
-    from savepoint_formats.plans.node_rows import NodeRows
+    from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 
 RowOf = Callable[["NodeRows", int], Row | None]
 """The columns of a row with a given number of fields."""
