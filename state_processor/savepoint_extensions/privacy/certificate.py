@@ -27,8 +27,9 @@ UNKNOWABLE = tuple(
 Snapshots that were not searched, backups and copies of these files still have what they had.
 Files that a store has deleted, or keeps as older versions, were not searched.
 In bytes that nobody can decode, and in files as a whole, only text is found: in UTF-8, UTF-16, UTF-32, \
-Latin-1, the forms of Flink and Kryo, JSON, and hexadecimal or Base64 of at least eight letters. \
-Compressed, encrypted or split text is not.
+Latin-1, the forms of Flink and Kryo, JSON, URLs, XML, and hexadecimal or Base64 of at least eight letters. \
+Compressed, encrypted or split text is not, nor text in other letters, such as upper case.
+A number is only found as a number or as its digits, not as a text of another form.
 The old savepoint keeps what it had, with old versions of values and deleted keys in its files.
 A job that runs on, or is restored from another snapshot, may have the values again.
 Sinks, topics, logs and tables of the job were not searched.

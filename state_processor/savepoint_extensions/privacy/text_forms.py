@@ -10,9 +10,17 @@
 | modified UTF-8           | Java's ``writeUTF`` and serialization, Kryo: surrogates in 3 bytes each |
 | ASCII with an end mark   | Kryo: the last byte has its highest bit set                             |
 | JSON, with escapes       | writers of JSON, of all characters beyond ASCII or of none; Jackson has |
-|                          | digits in upper case, Gson escapes ``<>&='``, PHP escapes ``/``          |
-| hexadecimal, Base64      | texts of UTF-8 inside of other texts; Base64 may begin at each of three |
-|                          | places, and letters that it shares with its neighbours are left out     |
+|                          | digits in upper case, Gson escapes ``<>&='``, PHP escapes ``/``; JSON    |
+|                          | in a text of JSON has escapes twice                                     |
+| hexadecimal, Base64      | texts of UTF-8, UTF-16 or JSON inside of other texts; Base64 may begin  |
+|                          | at each of three places, and letters that it shares with its neighbours |
+|                          | are left out                                                            |
+| percent signs            | parts of URLs                                                           |
+| entities                 | XML, HTML                                                               |
+| escapes of Python        | pickles of protocol 0                                                   |
+| UTF-8 twice              | bytes in pickles of protocol 2, writers that took UTF-8 for Latin-1     |
+| halves of a UUID         | Java's two ``long``; POJOs and Java's serialization in big-endian order,|
+|                          | rows of SQL in little-endian order                                      |
 """
 
 from __future__ import annotations
@@ -20,16 +28,31 @@ from __future__ import annotations
 import base64
 import json
 import re
+import unicodedata
+import uuid
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
+from urllib.parse import quote
+from xml.sax.saxutils import escape
 
 _LATIN = 0x100
 _LEAST_LETTERS = 8
 # Fewer are like numbers with leading zeros.
 _LEAST_UTF32 = 4
+_LEAST_BYTES_OF_HALF = 6
+# Halves with fewer different bytes are like small numbers.
+_SPELLINGS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
 _OF_GSON = re.compile("[<>&=']")
+_QUOTES: tuple[dict[str, str], ...] = (
+    {},
+    {'"': "&quot;", "'": "&apos;"},
+    {'"': "&#34;", "'": "&#39;"},
+)
+_PERCENT = re.compile("%[0-9A-F]{2}")
+_UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LIKE_A_NUMBER_OR_TIME = re.compile(r"[^\W\d_]{0,4}\d{4}-\d\d.*|[a-fA-FTZxX\W\d_]*")
 
 
@@ -42,7 +65,18 @@ class SoughtTexts:
     @cached_property
     def forms(self) -> tuple[bytes, ...]:
         """The forms of all texts, each once."""
-        return tuple(dict.fromkeys(form for value in self.values for form in text_forms(value)))
+        return tuple(dict.fromkeys(form for text in self.spellings for form in text_forms(text)))
+
+    @cached_property
+    def spellings(self) -> tuple[str, ...]:
+        """The texts, with accents as letters of their own or as one letter with them."""
+        return tuple(
+            dict.fromkeys(
+                spelling
+                for value in self.values
+                for spelling in (value, *(unicodedata.normalize(it, value) for it in _SPELLINGS))
+            )
+        )
 
     @cached_property
     def pattern(self) -> re.Pattern[bytes]:
@@ -68,8 +102,14 @@ def text_forms(text: str) -> tuple[bytes, ...]:
         forms.append(text.encode("latin-1"))
     if text.isascii() and len(text) > 1:
         forms.append(text[:-1].encode() + bytes([ord(text[-1]) | 0x80]))
-    forms += [form.encode("utf-8", "surrogatepass") for form in _in_json(text)]
-    forms += _in_letters(forms[0])
+    in_json = [form.encode("utf-8", "surrogatepass") for form in _in_json(text)]
+    forms += in_json
+    forms += [letters for data in (*forms[:3], *in_json[:1]) for letters in _in_letters(data)]
+    forms += _in_urls(forms[0])
+    forms += [modified.replace(b"\0", b"\xc0\x80"), text.encode("raw-unicode-escape")]
+    forms.append(forms[0].decode("latin-1").encode())
+    forms += [escape(text, quotes).encode("utf-8", "surrogatepass") for quotes in _QUOTES]
+    forms += _of_uuid(text)
     return tuple(dict.fromkeys(form for form in forms if form))
 
 
@@ -80,7 +120,9 @@ def _in_json(text: str) -> list[str]:
     of_gson = [
         _OF_GSON.sub(lambda match: f"\\u{ord(match[0]):04x}", form) for form in (*plain, *upper)
     ]
-    return [*plain, *upper, *of_gson, *(form.replace("/", "\\/") for form in (*plain, *upper))]
+    twice = json.dumps(plain[0])[1:-1]
+    slashes = (form.replace("/", "\\/") for form in (*plain, *upper))
+    return [*plain, *upper, *of_gson, twice, *slashes]
 
 
 def _in_letters(data: bytes) -> list[bytes]:
@@ -94,6 +136,25 @@ def _in_letters(data: bytes) -> list[bytes]:
         if len(own) >= _LEAST_LETTERS:
             forms += [own, own.translate(_URL_SAFE)]
     return forms
+
+
+def _in_urls(data: bytes) -> list[bytes]:
+    """The bytes in a URL: some writers escape a slash, and digits may be in lower case."""
+    escaped = [quote(data, safe=safe) for safe in ("", "/")]
+    lower = [_PERCENT.sub(lambda match: match[0].lower(), text) for text in escaped]
+    both = (*escaped, *lower)
+    return [form.encode() for text in both for form in (text, text.replace("%20", "+"))]
+
+
+def _of_uuid(text: str) -> list[bytes]:
+    """The digits of a UUID, and its halves as numbers of 64 bits."""
+    if _UUID.fullmatch(text) is None:
+        return []
+    whole = uuid.UUID(text)
+    halves = whole.bytes[:8], whole.bytes[8:]
+    told = [half for half in halves if len(set(half)) >= _LEAST_BYTES_OF_HALF]
+    digits = whole.hex.encode()
+    return [digits, digits.upper(), *told, *(half[::-1] for half in told)]
 
 
 def forms_pattern(forms: tuple[bytes, ...]) -> re.Pattern[bytes]:
