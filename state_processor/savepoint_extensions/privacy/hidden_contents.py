@@ -77,8 +77,26 @@ def framed_contents(file: StateFile) -> Iterator[bytes]:
             try:
                 yield decompress(frames, file.path, position)
             except FormatError:
+                # The number of a key group behind a stream may look like a frame.
+                yield from _first_contents(frames, file.path, position)
                 break
             position += len(frames)
+
+
+def _first_contents(frames: bytes, path: str, position: int) -> Iterator[bytes]:
+    """Contents of frames one by one, up to the first that can't be decompressed."""
+    start = 0
+    while start < len(frames):
+        end = start + _frame_size(frames, start)
+        try:
+            yield decompress(frames[start:end], path, position + start)
+        except FormatError:
+            return
+        start = end
+
+
+def _frame_size(data: bytes, start: int) -> int:
+    return _FRAME_HEAD + int.from_bytes(data[start + 1 : start + _FRAME_HEAD], "little")
 
 
 def _identifiers(file: StateFile) -> Iterator[int]:
@@ -97,7 +115,7 @@ def _frames(file: StateFile, start: int) -> bytes | None:
     """Whole frames with data from ``start`` on; None if none begins there."""
     data, end = file.read(start, start + CHUNK_SIZE), 0
     while end + _FRAME_HEAD <= len(data) and data[end] in _DATA_FRAMES:
-        size = _FRAME_HEAD + int.from_bytes(data[end + 1 : end + _FRAME_HEAD], "little")
+        size = _frame_size(data, end)
         if end + size > len(data):
             break
         end += size
