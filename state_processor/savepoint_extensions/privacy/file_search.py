@@ -16,6 +16,7 @@ from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle
 from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.state_files.rocksdb.manifest import has_former_keys, version_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from savepoint_extensions.privacy.text_forms import SoughtTexts
 
 _SST_SUFFIX = ".sst"
+_MANIFEST_PREFIX = "MANIFEST-"
 _REWRITE = "; delete-keys --rewrite writes the operator without them"
 
 
@@ -53,15 +55,19 @@ class FileSearch:
 
     def in_operator(self, operator: Operator, living: int) -> None:
         """Searches the files of an operator with this number of current entries of keyed state."""
-        versions = 0
+        versions, has_former = 0, False
         for reference in stream_references(operator.record):
             file = operator.directory.file(reference.stream)
             try:
                 is_table = reference.role.endswith(_SST_SUFFIX)
                 versions += self._in_file(operator.name, file, is_table=is_table)
+                if reference.role.startswith(_MANIFEST_PREFIX):
+                    # Heads of records divide its texts.
+                    self._count(_path_of(file), version_edits(file))
+                    has_former |= has_former_keys(file)
             except SavepointError as error:
                 self.problems.append(f"{file.path}: {error}")
-        hidden = list(self._hidden(operator, versions > living))
+        hidden = list(self._hidden(operator, versions > living, has_former))
         self.problems += [f"operator {operator.name}: {problem}" for problem in hidden]
 
     def _in_file(self, operator: str, file: StateFile, *, is_table: bool) -> int:
@@ -82,13 +88,17 @@ class FileSearch:
             self._in_frames(file, path)
         return 0
 
-    def _hidden(self, operator: Operator, has_old_versions: bool) -> Iterator[str]:
+    def _hidden(
+        self, operator: Operator, has_old_versions: bool, has_former_keys: bool
+    ) -> Iterator[str]:
         """What the operator's files may hide from a search for texts."""
         handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
         has_changes = any(isinstance(it, ChangelogHandle) and it.changes for it in handles)
         if self._sought.has_others and (has_old_versions or has_changes):
             where = "its changelog" if has_changes else "tables of RocksDB"
             yield f"old versions and deleted keys in {where} are only searched as text{_REWRITE}"
+        elif self._sought.has_others and has_former_keys:
+            yield f"keys of former tables of RocksDB are only searched as text{_REWRITE}"
         if self._sought.has_others:
             for state in operator.catalog.states:
                 if state.kind.is_raw:
@@ -132,9 +142,9 @@ class FileSearch:
         most = max(map(len, self._sought.forms)) - 1
         for buffer in buffers:
             data = rest + bytes(buffer)
-            count += len(self._sought.pattern.findall(data)) - len(
-                self._sought.pattern.findall(rest)
-            )
+            # What ends in the rest was counted with the buffer before.
+            ends = (match.end() for match in self._sought.pattern.finditer(data))
+            count += sum(end > len(rest) for end in ends)
             rest = data[len(data) - min(most, len(data)) :]
         if count:
             self.counts[path] = self.counts.get(path, 0) + count

@@ -230,12 +230,12 @@ def _searched(
     files.in_metadata(snapshot)
     places = []
     for operator in snapshot.operators():
-        before, counts = search.keyed_entries, dict[tuple[str, str, str | None], int]()
+        before, counts = search.table_entries, dict[tuple[str, str, str | None], int]()
         for hit in search.in_operator(operator):
             counts[hit] = counts.get(hit, 0) + 1
         for (state, name, key), count in counts.items():
             places.append(FoundPlace(snapshot.path, operator.name, state, name, key, "", count))
-        files.in_operator(operator, search.keyed_entries - before)
+        files.in_operator(operator, search.table_entries - before)
     for path, count in files.counts.items():
         name = files.operators.get(path, "")
         places.append(FoundPlace(snapshot.path, name, "", "bytes", None, path, count))

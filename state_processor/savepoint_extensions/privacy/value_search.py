@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,12 @@ from savepoint_extensions.privacy.field_walk import FieldWalk
 from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
+from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.divided_entries import decoded_keys
 from savepoint_formats.pass_through.recoded_entries import decoded
-from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.scan.splits import operator_splits
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files.operator_state import element_arrays
 from savepoint_formats.state_files.state import element_layout, entry_layouts, key_layout
 from savepoint_formats.tables.visible import visible_key
@@ -42,6 +45,22 @@ if TYPE_CHECKING:
     Walk = Callable[[pa.Array, FieldWalk], object]
 
 BYTES = "bytes"
+_COMPRESSED = {
+    b"\x1f\x8b\x08": "gzip",
+    b"x\x01": "zlib",
+    b"x\x5e": "zlib",
+    b"x\x9c": "zlib",
+    b"x\xda": "zlib",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"\x04\x22\x4d\x18": "LZ4",
+    b"LZ4Block": "LZ4",
+    b"\x82SNAPPY\0": "Snappy",
+    b"\xff\x06\0\0sNaPpY": "Snappy",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"PK\x03\x04": "zip",
+}
+"""First bytes of compressed files -> the codec."""
 _OPAQUE = (OBJECT_TYPE, UNDECODED_TYPE)
 
 
@@ -52,7 +71,8 @@ class ValueSearch:
         self._sought = sought
         self._contains = contains
         self.entries = 0
-        self.keyed_entries = 0
+        self.table_entries = 0
+        """Current entries of keyed state in tables of RocksDB."""
         self.problems: list[str] = []
 
     def in_operator(self, operator: Operator) -> Iterator[Hit]:
@@ -70,11 +90,17 @@ class ValueSearch:
 
     def _keyed(self, operator: Operator, states: list[State]) -> Iterator[Hit]:
         key = key_layout(states[0])
-        stored = StoredStates(operator.directory, operator.record, key, operator.kryo)
-        for state_chunk in stored.state_chunks(frozenset(state.name for state in states)):
-            self.entries += len(state_chunk.entries)
-            self.keyed_entries += len(state_chunk.entries)
-            yield from self._in_chunk(state_chunk, operator)
+        settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
+        names = frozenset(state.name for state in states)
+        for subtask in operator.record.subtasks:
+            for stored in keyed_handles(subtask):
+                source = stored.source(operator.directory, key, settings)
+                for state_chunk in source.state_chunks(names, stored.handle.key_groups):
+                    self.entries += len(state_chunk.entries)
+                    # Timers beside a RocksDB lie in a file of their own.
+                    if not isinstance(stored.handle, KeyGroupsHandle):
+                        self.table_entries += len(state_chunk.entries)
+                    yield from self._in_chunk(state_chunk, operator)
 
     def _in_chunk(self, state_chunk: StateChunk, operator: Operator) -> Iterator[Hit]:
         state, entries, kryo = state_chunk.state, state_chunk.entries, operator.kryo
@@ -150,19 +176,22 @@ class ValueSearch:
                     "objects that Kryo wrote are only searched as text; describe their classes"
                 )
             data = values.filter(values.is_valid()).flatten()
+            self._note_compressed(data[values.type.get_field_index("bytes")])
             names = {field.name for field in values.type} - {"reason"}
             parts = (data[values.type.get_field_index(name)] for name in names)
             return any(bool(self._in_bytes(part).any()) for part in parts)
         if pa.types.is_binary(values.type):
             if self._sought.has_others:
                 self._note("values that are bytes are only searched as text")
+            self._note_compressed(values)
             return bool(self._in_bytes(values).any()) or self._is_shown(values)
         if pa.types.is_string(values.type):
             if self._contains:
                 return any(
-                    pc.any(pc.match_substring(values, text)).as_py() for text in self._sought.values
+                    pc.any(pc.match_substring(values, text)).as_py()
+                    for text in self._sought.spellings
                 )
-            return bool(pc.any(pc.is_in(values, pa.array(self._sought.values))).as_py())
+            return bool(pc.any(pc.is_in(values, pa.array(self._sought.spellings))).as_py())
         return self._is_shown(values)
 
     def _is_shown(self, values: pa.Array) -> bool:
@@ -174,8 +203,20 @@ class ValueSearch:
             )
         if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
             return False
+        if pa.types.is_decimal(values.type) or pa.types.is_floating(values.type):
+            numbers = [one for text in self._sought.values for one in _equal(text, values.type)]
+            return bool(numbers) and bool(
+                pc.any(pc.is_in(values, pa.array(numbers, values.type))).as_py()
+            )
         distinct = values if pa.types.is_nested(values.type) else values.unique()
         return any(text in self._sought.values for text in key_texts(distinct.drop_null()))
+
+    def _note_compressed(self, values: pa.Array) -> None:
+        """Notes bytes that begin like a compressed file: they may have any text."""
+        whole = values.cast(pa.large_binary())
+        for start, codec in _COMPRESSED.items():
+            if pc.any(pc.starts_with(whole, start)).as_py():
+                self._note(f"values that are bytes may be compressed by {codec}: not searched")
 
     def _note(self, problem: str) -> None:
         if problem not in self.problems:
@@ -189,6 +230,15 @@ class ValueSearch:
             matches = pc.fill_null(pc.match_substring(whole, form), fill_value=False)
             has_form |= matches.to_numpy(zero_copy_only=False)
         return has_form
+
+
+def _equal(text: str, data_type: pa.DataType) -> Iterator[pa.Scalar]:
+    """The decimal or floating-point number that a text is, whatever zeros it has: none or one."""
+    try:
+        number = Decimal(text)
+        yield pa.scalar(float(number) if pa.types.is_floating(data_type) else number, data_type)
+    except (InvalidOperation, OverflowError, pa.ArrowInvalid):
+        return
 
 
 def _is_number(text: str, data_type: pa.DataType) -> bool:

@@ -44,6 +44,7 @@ _LOG_NUMBER_SIZE = 4
 _FIRST_RECYCLED, _END_OF_TYPES = 5, 9
 _WHOLE, _FIRST, _LAST = 1, 2, 4
 
+_COMPACTION_CURSOR = 5
 _DELETED_FILE, _COLUMN_FAMILY, _COLUMN_FAMILY_ADD, _COLUMN_FAMILY_DROP = 6, 200, 201, 202
 _NEW_FILES = (7, 100, 102, 103)
 
@@ -56,7 +57,7 @@ _FIELDS = {
     2: "n",  # log number
     3: "n",  # next file number
     4: "n",  # last sequence number
-    5: "nb",  # where a compaction goes on
+    _COMPACTION_CURSOR: "nb",  # where a compaction goes on
     _DELETED_FILE: "nn",
     7: "nnnbb",  # table: size, smallest and largest key
     9: "n",  # log number before
@@ -70,6 +71,7 @@ _FIELDS = {
     203: "n",  # largest column family
     300: "n",  # number of further edits of the same group
 }
+_FORMER = (_COMPACTION_CURSOR, _DELETED_FILE, _COLUMN_FAMILY_DROP)
 _END_OF_TAGGED = 1
 # Keys end with a sequence number and the type of the entry.
 _KEY_TRAILER = 8
@@ -130,6 +132,19 @@ def _end(largest: bytes) -> bytes:
     """A key that is greater than all keys of a table with this greatest key and trailer."""
     key, trailer = largest[:-_KEY_TRAILER], largest[-_KEY_TRAILER:]
     return key if trailer == _END_OF_DELETION else key + b"\0"
+
+
+def has_former_keys(file: StateFile) -> bool:
+    """Whether a manifest may have keys that are in none of its tables any more.
+
+    A manifest keeps the least and the greatest key of each table that was ever removed, and the key
+    where a compaction goes on.
+    """
+    for edit in version_edits(file):
+        fields = _fields(edit, file.path)
+        if fields is None or any(field.tag in _FORMER for field in fields):
+            return True
+    return False
 
 
 def version_edits(file: StateFile) -> Iterator[bytes]:

@@ -1,18 +1,32 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
+import random
+import re
 import shutil
 import struct
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from faults.extreme_savepoints import groups_of, write_alone
-from support.hand_made import LONG, encoded, header, meta_info
-from support.rocksdb_databases import STATE, make, put
+from rocksdict import Rdict
+from support.hand_made import LONG, STRING, VOID, encoded, header, i32, meta_info, snapshot, utf
+from support.hidden_values import opened_canonical
+from support.rocksdb_databases import (
+    STATE,
+    Files,
+    delete,
+    files_of,
+    make,
+    put,
+    table_options,
+)
 from support.sample_rows import Sample, copy_of, file_of
 from support.serializer_snapshots import read
 
@@ -22,11 +36,26 @@ from savepoint_extensions.privacy.file_search import FileSearch
 from savepoint_extensions.privacy.found_values import FoundValues, find, find_in
 from savepoint_extensions.privacy.hidden_contents import table_versions
 from savepoint_extensions.privacy.text_forms import SoughtTexts
+from savepoint_extensions.privacy.value_search import ValueSearch
 from savepoint_formats.errors import DescriptionError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import Text
-from savepoint_formats.metadata import DistributionMode, InlineStream, SubtaskState
+from savepoint_formats.metadata import (
+    DistributionMode,
+    IncrementalHandle,
+    InlineStream,
+    KeyedHandleType,
+    KeyGroupRangeOffsets,
+    KeyGroupsHandle,
+    SubtaskState,
+)
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.state_files.operator_state import ListElements, OperatorStateFile
+
+BYTES = snapshot(
+    "org.apache.flink.api.common.typeutils.base.array.BytePrimitiveArraySerializer"
+    "$BytePrimitiveArraySerializerSnapshot"
+)
 
 
 def places(found: FoundValues) -> set[tuple[str, str, str | None]]:
@@ -158,6 +187,17 @@ def test_a_form_that_two_buffers_share_counts_once() -> None:
     assert search.counts == {"file": 2}
 
 
+def test_what_is_found_does_not_depend_on_buffers() -> None:
+    draw = random.Random(1)
+    for _ in range(1000):
+        texts = tuple({"".join(draw.choices("ab", k=draw.randint(1, 4))) for _ in range(3)})
+        buffers = [bytes(draw.choices(b"abc", k=draw.randint(0, 4))) for _ in range(4)]
+        search, sought = FileSearch(SoughtTexts(texts)), b"|".join(map(str.encode, texts))
+        search._digest("file", buffers)
+        is_there = re.search(sought, b"".join(buffers)) is not None
+        assert (search.counts.get("file", 0) > 0) == is_there, (texts, buffers)
+
+
 def test_old_versions_in_compressed_blocks_are_found(samples: Path) -> None:
     # The job gave each key a new memo; RocksDB had not compacted its tables yet.
     sample = samples / "objects-1.20.5-rocksdb-native"
@@ -244,3 +284,81 @@ def test_elements_of_an_operator_hide_no_old_versions_of_its_keys(tmp_path: Path
     answer = find_in(Snapshot.open(tmp_path), ["77777777"])
     assert not answer.is_found
     assert any("old versions" in problem for problem in answer.snapshots[0].problems)
+
+
+def test_timers_beside_tables_hide_no_old_versions(tmp_path: Path) -> None:
+    # There are more timers than old versions; they lie in a file of their own.
+    ((group, (key,)),) = groups_of(["key"]).items()
+    identity = encoded(Text(), key) + b"\0"
+    stored = bytes([group]) + identity
+    files = make(tmp_path, put({stored: long_at(77777777)}), put({stored: long_at(1)}))
+    timers = b"".join(identity + long_at(time) for time in range(9))
+    section = bytes.fromhex("f1cd859f0000000200000001") + utf("t") + STRING + VOID
+    section += i32(9) + timers + i32(0)
+    offsets = tuple(0 if one == group else -1 for one in range(128))
+    places = KeyGroupRangeOffsets(KeyGroupRange(0, 127), offsets)
+    raw = KeyGroupsHandle(KeyedHandleType.KEY_GROUPS, places, InlineStream("raw", section), "raw")
+    problems = problems_of(tmp_path, files, "77777777", raw_keyed_state=raw)
+    assert any("old versions" in problem for problem in problems)
+
+
+def test_keys_of_removed_tables_are_found_in_the_manifest(tmp_path: Path) -> None:
+    # Each is longer than a block of the manifest, so heads of records divide it.
+    text = "ada@example.com" * 4000
+    emptied(tmp_path / "text", b"\5" + encoded(Text(), text) + b"\0")
+    (place,) = find_in(Snapshot.open(tmp_path / "text"), [text]).places
+    assert place.file.startswith("MANIFEST")
+    number = emptied(tmp_path / "number", b"\5" + long_at(77777777) + b"\0")
+    problems = problems_of(tmp_path / "number", number, "77777777")
+    assert any("former tables" in problem for problem in problems)
+
+
+OTHER = b"\6" + encoded(Text(), "other") + b"\0"
+
+
+def emptied(folder: Path, key: bytes) -> Files:
+    """A database whose tables with a key were removed; a savepoint of it lies there, too."""
+    options = table_options()
+    database = Rdict(str(folder), options)
+    state = database.create_column_family(STATE, options)
+    put({key: long_at(1)})(state)
+    state.flush()
+    delete(key)(state)
+    put({OTHER: long_at(1)})(state)
+    state.flush()
+    state.compact_range(None, None)
+    state.close()
+    database.close()
+    files = files_of(folder)
+    write_alone(folder, SubtaskState(0, managed_keyed_state=with_longs(files)))
+    return files
+
+
+def with_longs(files: Files) -> IncrementalHandle:
+    head = header(meta_info(STATE, "VALUE", LONG))
+    return replace(files.handle, meta=InlineStream("head", head))
+
+
+def problems_of(folder: Path, files: Files, value: str, **more: Any) -> tuple[str, ...]:
+    """Problems of a search that finds nothing."""
+    write_alone(folder, SubtaskState(0, managed_keyed_state=with_longs(files), **more))
+    answer = find_in(Snapshot.open(folder), [value])
+    assert not answer.is_found
+    assert ErasureCertificate.of(answer, answer).is_erased is None
+    return answer.snapshots[0].problems
+
+
+def test_compressed_bytes_make_an_answer_unknown(tmp_path: Path) -> None:
+    data = gzip.compress(b"ada@example.com" * 9)
+    opened_canonical(tmp_path, {"a": BYTES}, 0, {"key": i32(len(data)) + data})
+    answer = find_in(Snapshot.open(tmp_path), ["ada@example.com"])
+    assert not answer.is_found
+    assert any("compressed by gzip" in problem for problem in answer.snapshots[0].problems)
+
+
+def test_numbers_are_equal_whatever_zeros_they_have() -> None:
+    for text, is_there in (("12.5", True), ("12.50", True), ("12.51", False), ("x", False)):
+        for data_type in (pa.decimal128(10, 2), pa.float64(), pa.float32()):
+            values = pa.array([12.5, None], pa.float64()).cast(data_type)
+            search = ValueSearch(SoughtTexts((text,)), contains=False)
+            assert search._is_in(values) == is_there, (text, data_type)

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from rocksdict import Rdict
-from support.rocksdb_databases import Files, files_of, table_options
+from support.rocksdb_databases import Files, files_of, make, put, table_options
 
 from savepoint_formats.checks.rocksdb_faults import directory_faults
 from savepoint_formats.errors import FormatError
-from savepoint_formats.state_files.rocksdb.manifest import live_tables, version_edits
+from savepoint_formats.state_files.rocksdb.manifest import (
+    has_former_keys,
+    live_tables,
+    version_edits,
+)
 from savepoint_formats.state_files.rocksdb.states import SstFiles
 
 if TYPE_CHECKING:
@@ -60,6 +64,13 @@ def test_the_tables_are_those_that_rocksdb_tells(database: tuple[Path, frozenset
     assert sum(map(len, version_edits(manifest_of(files)))) > 32 << 10
     kept = [one for one in files.handle.shared if int(one.name.removesuffix(".sst")) in numbers]
     assert len(kept) == len(numbers)
+
+
+def test_keys_of_removed_tables_are_told(
+    database: tuple[Path, frozenset[int]], tmp_path: Path
+) -> None:
+    assert has_former_keys(manifest_of(files_of(database[0])))
+    assert not has_former_keys(manifest_of(make(tmp_path, put({b"a": b"1"}), put({b"b": b"2"}))))
 
 
 def test_tables_that_are_not_listed_or_not_there_are_told(
