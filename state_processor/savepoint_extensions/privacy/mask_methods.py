@@ -144,15 +144,16 @@ def _digits(values: pa.Array, rule: Rule) -> Masked:
         numbers = [permuted_decimal(rule.secret, it) for it in values.to_pylist()]
         return Masked(pa.array(numbers, values.type))
     texts = values.cast(pa.utf8()).to_pylist()
-    masked = [_with_other_digits(rule, text) for text in texts]
+    is_whole = pa.types.is_decimal(values.type) and values.type.scale == 0
+    masked = [_with_other_digits(rule, text, is_number=rule.numbers or is_whole) for text in texts]
     if pa.types.is_decimal(values.type):
         return Masked(pa.array(masked, pa.utf8()).cast(values.type))
     return Masked(pa.array(masked, values.type), _unmatched(_DIGIT.search, texts))
 
 
-def _with_other_digits(rule: Rule, text: str) -> str:
+def _with_other_digits(rule: Rule, text: str, *, is_number: bool) -> str:
     """The text with other digits at the places of its digits, or its hash if it has none."""
-    if rule.numbers and (number := _as_long(text)) is not None:
+    if is_number and (number := _as_long(text)) is not None:
         return str(permuted_decimal(rule.secret, number))
     old = "".join(_DIGIT.findall(text))
     if not old:

@@ -178,6 +178,12 @@ def test_equal_numbers_get_equal_results_in_columns_of_any_width(method: str, bi
     assert texts == list(map(str, wide))
 
 
+def test_whole_decimals_are_masked_like_equal_integers() -> None:
+    numbers = [*SIGNED, -(2**63), 2**63 - 1]
+    decimals = pa.array(list(map(Decimal, numbers)), pa.decimal128(20, 0))
+    assert masked(decimals, "digits") == masked(pa.array(numbers, pa.int64()), "digits")
+
+
 @pytest.mark.parametrize("method", ["hash", "digits"])
 def test_texts_that_are_no_numbers_are_masked_as_texts(method: str) -> None:
     texts = pa.array(["007", "-0", "1.5", "12 ", "9" * 30, "a"])
