@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 UIDS = ("numbers", "joined", "matched", "windows", "sessions")
+MORE_UIDS = ("sliding", "evicted", "counted", "all", "function", "listed", "with_rules")
+
+RESULTS = {
+    *("rows", "joined", "matched", "windows", "sessions", "co_grouped", "sliding", "evicted"),
+    *("counted", "all", "function", "listed", "with_rules"),
+    # Queries.
+    *("sum", "top", "last", "over", "tumbled", "grouped_windows", "joined_tables"),
+    *("joined_intervals", "joined_windows", "recognized", "sorted"),
+}
+"""Counts of the job, of which none may be 0."""
 
 
 @pytest.mark.parametrize("release", [pytest.param("1.20.5", marks=nightly), "2.2.1"])
@@ -26,7 +36,9 @@ def test_all_timers_of_a_masked_savepoint_fire(
     monkeypatch.setenv("SAVEPOINT_MASK_SECRET", SECRET)
     jobs = JavaJobs(release, tmp_path, "masked_job", "masked.MaskedJobs")
     (taken,) = jobs.run([begun_with(""), (tmp_path / "savepoints").as_uri()])
-    savepoint = Savepoint.load(spark, taken["savepoint"].removeprefix("file:"), uids=UIDS)
+    savepoint = Savepoint.load(
+        spark, taken["savepoint"].removeprefix("file:"), uids=(*UIDS, *MORE_UIDS)
+    )
     rules = {
         "of texts": MaskRules.of_text("rules: [{type: [text, bytes], method: hash}]"),
         "drafted": MaskRules.of_text(savepoint.mask_suggestions(1000).to_yaml()),
@@ -45,6 +57,7 @@ def test_all_timers_of_a_masked_savepoint_fire(
     )
     assert [answer.get("error") for answer in drained] == [None, None]
     for answer in drained:
+        assert set(answer["counts"]) == RESULTS
         # Users of the second half have other names than the masked ones of the first.
         assert answer["counts"]["windows"] >= unmasked["counts"]["windows"] > 0
         assert answer["counts"]["sessions"] > unmasked["counts"]["sessions"] > 0

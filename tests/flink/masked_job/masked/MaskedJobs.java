@@ -34,7 +34,7 @@ import org.apache.flink.util.ExceptionUtils;
 import shop.LocalCluster;
 
 /**
- * Runs one job of Flink's own operators: interval join, pattern, windows and sessions of users.
+ * Runs one job of Flink's own operators: joins, patterns, windows, functions and queries of users.
  *
  * <p>Arguments: pairs of the savepoint that a job begins with and the folder of its own savepoint.
  * With {@code -} as the folder, the job reads to its end, so that all timers fire. Each job answers
@@ -121,13 +121,16 @@ public final class MaskedJobs {
                 users.window(TumblingEventTimeWindows.of(Duration.ofSeconds(60)))
                         .reduce((a, b) -> Tuple2.of(a.f0, a.f1 + b.f1))
                         .uid("windows")
+                        .map(row -> row.f0)
                         .map(new Counted("windows"));
         SingleOutputStreamOperator<String> sessions =
                 users.window(EventTimeSessionWindows.withGap(Duration.ofSeconds(30)))
                         .reduce((a, b) -> Tuple2.of(a.f0, a.f1 + b.f1))
                         .uid("sessions")
+                        .map(row -> row.f0)
                         .map(new Counted("sessions"));
         joined.union(matched, windows, sessions).sinkTo(new DiscardingSink<>()).uid("end");
+        MoreOperators.define(env, rows, users);
         return env.getStreamGraph().getJobGraph();
     }
 
@@ -179,7 +182,7 @@ public final class MaskedJobs {
         }
     }
 
-    static final class Counted implements MapFunction<Tuple2<String, Long>, String> {
+    static final class Counted implements MapFunction<String, String> {
         private final String name;
 
         Counted(String name) {
@@ -187,9 +190,9 @@ public final class MaskedJobs {
         }
 
         @Override
-        public String map(Tuple2<String, Long> row) {
+        public String map(String row) {
             count(name);
-            return row.f0;
+            return row;
         }
     }
 }
