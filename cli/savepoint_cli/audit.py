@@ -1,14 +1,13 @@
-"""Commands that watch over jobs: sizes of state, the state of a key, unneeded files."""
+"""Commands that watch over jobs: sizes of state, the state of a key, retained snapshots."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.help import Command, command
@@ -35,13 +34,6 @@ def _moment(text: str) -> datetime:
     except ValueError as error:
         raise click.BadParameter(f"{text!r}, expected such as 2026-01-31T12:00:00Z") from error
     return moment.replace(tzinfo=moment.tzinfo or UTC)
-
-
-def _age(text: str) -> timedelta:
-    if text.strip().isdigit():
-        # Without a unit, the number would mean milliseconds, and young files would be deleted.
-        raise click.BadParameter(f"{text!r} has no unit, expected such as 7d or 12h")
-    return options.duration(text)
 
 
 @options.inspection()
@@ -158,90 +150,4 @@ def snapshots(
     snapshots = retained.snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
     output.rows(f"Snapshots below {directory}", snapshots)
     if not snapshots:
-        click.get_current_context().exit(NOT_FOUND)
-
-
-@command()
-@output_option
-@click.argument("directory", shell_complete=completion.paths)
-@click.option(
-    "--delete", "is_deleting", is_flag=True, help="Remove these files; needs --older-than."
-)
-@click.option(
-    "--older-than",
-    metavar="DURATION",
-    callback=options.callback(_age),
-    help="Only files older than this, such as 7d or 12h. Choose longer than any checkpoint takes.",
-)
-@click.option(
-    "--also",
-    multiple=True,
-    metavar="DIRECTORY",
-    shell_complete=completion.paths,
-    help="Another directory whose snapshots may need files below DIRECTORY. Repeatable.",
-)
-def gc(
-    output: Output,
-    directory: str,
-    is_deleting: bool,
-    older_than: timedelta | None,
-    also: tuple[str, ...],
-) -> None:
-    """List the files below DIRECTORY that no retained snapshot needs; --delete removes them.
-
-    DIRECTORY is a job's directory, or one above it. A file is needed if a snapshot below DIRECTORY,
-    or below a directory of --also, refers to it. These files are never removed: files younger than
-    the newest snapshot, files behind a link, and files with names or places that Flink does not
-    use. If a snapshot can't be read, nothing is removed. Exit codes: 0 done, 1 refused, 2 the call
-    is wrong.
-
-    \b
-    savepoint gc s3://jobs/checkpoints
-    savepoint gc s3://jobs/checkpoints --delete --older-than 7d
-    """
-    if is_deleting:
-        if older_than is None:
-            raise click.UsageError("--delete needs --older-than, such as --older-than 7d")
-        garbage = state_processor.Garbage.delete(directory, older_than=older_than, also=also)
-    else:
-        garbage = state_processor.Garbage.below(directory, older_than=older_than, also=also)
-    output.page(garbage, ("Files that no snapshot needs", garbage.files))
-
-
-@options.inspection()
-@options.table
-@click.option("--key", metavar="KEY", required=True, help="The key, written as for savepoint key.")
-@click.option("--changes", is_flag=True, help="Show only snapshots in which the rows changed.")
-@options.times
-@options.undescribed_subclasses
-def history(
-    output: Output,
-    opening: Opening,
-    table: str,
-    key: str,
-    times: Times,
-    *,
-    changes: bool,
-    **read: Any,
-) -> None:
-    """Show what a key has in TABLE in each complete snapshot below the directory PATH.
-
-    The oldest snapshot comes first; one without the key shows no rows. Exit codes: 0 found, 1 a
-    snapshot could not be read, 3 no snapshot has the key.
-
-    \b
-    savepoint history s3://jobs/checkpoints summarize.keyed_state --key 42 --changes
-    """
-    history = state_processor.history(opening.path, table, key, **opening.settings, **read)
-    for moment in history.moments:
-        if moment.is_changed or not changes:
-            place = {
-                "snapshot": moment.snapshot.path,
-                "id": moment.snapshot.id,
-                "time": moment.snapshot.time,
-            }
-            output.moment(place, moment.printable(times), moment.problem)
-    if any(moment.problem for moment in history.moments):
-        click.get_current_context().exit(1)
-    if not history.is_found:
         click.get_current_context().exit(NOT_FOUND)

@@ -104,12 +104,18 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "savepoint_extensions.live_jobs.live_commands:live_jobs",
             "List those of a running cluster's jobs",
         ),
-        "history": OwnCommand("savepoint_cli.audit:history", "Show what a key had in each of them"),
+        "history": OwnCommand(
+            "savepoint_extensions.lifecycle.lifecycle_commands:history",
+            "Show what a key had in each of them",
+        ),
         "find": OwnCommand(
             "savepoint_extensions.privacy.privacy_commands:find_values",
             "Find a value: in keys, values, operator state, bytes",
         ),
-        "gc": OwnCommand("savepoint_cli.audit:gc", "List or remove files that none of them needs"),
+        "gc": OwnCommand(
+            "savepoint_extensions.lifecycle.lifecycle_commands:gc",
+            "List or remove files that none of them needs",
+        ),
     },
     "Write another one": {
         "apply": OwnCommand(

@@ -1,18 +1,10 @@
 """Read, query, audit, bootstrap and modify the state of Apache Flink jobs: the public names."""
 
-from savepoint_database.audit.history import (
-    KeyHistory,
-    history,
-)
 from savepoint_database.audit.key_state import (
     KeyState,
 )
 from savepoint_database.audit.statistics import (
     SavepointStatistics,
-)
-from savepoint_database.checks.garbage import (
-    Garbage,
-    GarbageFile,
 )
 from savepoint_database.checks.savepoint_diff import (
     Difference,
@@ -88,6 +80,14 @@ from savepoint_extensions.connectors.sink_state import (
     SinkState,
 )
 from savepoint_extensions.connectors.source_state import SourceEntry, SourceState
+from savepoint_extensions.lifecycle.garbage import (
+    Garbage,
+    GarbageFile,
+)
+from savepoint_extensions.lifecycle.history import (
+    KeyHistory,
+    history,
+)
 from savepoint_extensions.live_jobs.kubernetes_snapshots import kubernetes_snapshot
 from savepoint_extensions.live_jobs.live_jobs import LiveSnapshot, live_snapshots, take_savepoint
 from savepoint_extensions.mixed_mode.backlog import (

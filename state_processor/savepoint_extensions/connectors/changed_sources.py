@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.byte_elements import with_byte_elements
+from savepoint_extensions.connectors.byte_elements import with_byte_elements
 from savepoint_extensions.connectors.kafka.kafka_source import (
     CoordinatorState,
     KafkaEnumerator,

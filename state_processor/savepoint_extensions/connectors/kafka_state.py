@@ -10,8 +10,8 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.byte_elements import byte_elements, element_values
 from savepoint_database.types.record_table import record_table
+from savepoint_extensions.connectors.byte_elements import byte_elements, element_values
 from savepoint_extensions.connectors.kafka.kafka_source import (
     LEGACY_STATE,
     NO_STOPPING_OFFSET,

@@ -20,7 +20,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.byte_elements import element_values
+from savepoint_extensions.connectors.byte_elements import element_values
 from savepoint_extensions.connectors.connector_rows import SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import (
     LEGACY_STATE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.byte_elements import (
+from savepoint_extensions.connectors.byte_elements import (
     ByteElement,
     byte_elements,
     element_values,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_database.rows.row_condition import RowCondition
-from savepoint_database.snapshot.byte_elements import (
+from savepoint_extensions.connectors.byte_elements import (
     ByteElement,
     with_byte_elements,
 )

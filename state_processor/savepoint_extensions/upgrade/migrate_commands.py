@@ -11,9 +11,9 @@ from savepoint_cli.modify import writes
 from savepoint_cli.terminal import progress
 from savepoint_database import types
 from savepoint_extensions.upgrade.flink_releases import RELEASES
+from savepoint_extensions.upgrade.from_scala import ScalaTarget
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.printable import printable
-from savepoint_formats.snapshots.from_scala import ScalaTarget
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening

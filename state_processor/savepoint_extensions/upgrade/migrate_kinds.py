@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 from savepoint_extensions.upgrade.flink_releases import RELEASES
-from savepoint_formats.snapshots.from_scala import ScalaTarget
+from savepoint_extensions.upgrade.from_scala import ScalaTarget
 from state_processor.plugins import ChangeKind, FlagWord, PairsWord, TextsWord, TextWord
 
 if TYPE_CHECKING:

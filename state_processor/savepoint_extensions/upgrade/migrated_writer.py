@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, get_args
 from savepoint_database import types
 from savepoint_extensions.upgrade import migration_plan
 from savepoint_extensions.upgrade.flink_releases import RELEASES
+from savepoint_extensions.upgrade.from_scala import ScalaTarget
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
-from savepoint_formats.snapshots.from_scala import ScalaTarget
 from savepoint_spark import changing
 from savepoint_spark.writing.stored_types import expect_key_types
 

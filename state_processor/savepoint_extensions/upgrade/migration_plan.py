@@ -17,6 +17,8 @@ from savepoint_extensions.upgrade.compatibility.serializer_rules import (
     SERIALIZER_RULES,
 )
 from savepoint_extensions.upgrade.compatibility.state_rules import STATE_RULES
+from savepoint_extensions.upgrade.flink_2 import of_flink_2
+from savepoint_extensions.upgrade.from_scala import without_scala_api
 from savepoint_formats.errors import (
     KeyTypeError,
     MigrationError,
@@ -28,8 +30,6 @@ from savepoint_formats.layout import Pojo, holds_kryo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.scan.seen_subclasses import Glance
 from savepoint_formats.snapshots.extracted import Extraction
-from savepoint_formats.snapshots.flink_2 import of_flink_2
-from savepoint_formats.snapshots.from_scala import without_scala_api
 from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import entry_layouts
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_extensions.upgrade.compatibility.facts import StateFacts
     from savepoint_extensions.upgrade.compatibility.rules import Finding
+    from savepoint_extensions.upgrade.from_scala import ScalaTarget
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.from_scala import ScalaTarget
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.values.kryo_collections import CollectionPlace
     from savepoint_spark.changing.changed_operator import ChangedOperator

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.class_library import ClassToDescribe
     from savepoint_extensions.upgrade.flink_releases import FlinkRelease
-    from savepoint_formats.snapshots.from_scala import ScalaTarget
+    from savepoint_extensions.upgrade.from_scala import ScalaTarget
     from state_processor.savepoint.writer import SavepointWriter
 
 

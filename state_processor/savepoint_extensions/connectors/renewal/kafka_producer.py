@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.byte_elements import element_values
+from savepoint_extensions.connectors.byte_elements import element_values
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.renewal.renewed_operator import Renewed, with_byte_lists
 from savepoint_extensions.connectors.sinks.committer_state import (

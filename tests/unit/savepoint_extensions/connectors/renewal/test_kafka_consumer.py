@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.kafka_states import CONSUMER
 
-from savepoint_database.snapshot.byte_elements import byte_elements
+from savepoint_extensions.connectors.byte_elements import byte_elements
 from savepoint_extensions.connectors.kafka.kafka_source import (
     COMMITTED,
     EARLIEST,

@@ -10,7 +10,7 @@ from support.commands import run
 from support.kafka_states import CONSUMER
 from support.legacy_kafka import UIDS, legacy_savepoint
 
-from savepoint_database.snapshot.byte_elements import byte_elements, with_byte_elements
+from savepoint_extensions.connectors.byte_elements import byte_elements, with_byte_elements
 from savepoint_extensions.connectors.kafka.kafka_source import KafkaEnumerator
 from savepoint_extensions.connectors.renewal.renewals import RENEWALS
 from savepoint_formats.errors import (

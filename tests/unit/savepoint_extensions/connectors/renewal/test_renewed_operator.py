@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from support.legacy_kafka import UIDS, legacy_savepoint
 
-from savepoint_database.snapshot.byte_elements import byte_elements
+from savepoint_extensions.connectors.byte_elements import byte_elements
 from savepoint_extensions.connectors.renewal.renewed_operator import with_byte_lists
 from savepoint_formats.metadata import InlineStream
 from state_processor import Savepoint

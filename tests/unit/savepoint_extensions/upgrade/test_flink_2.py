@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.hand_made import kryo_of, list_of
 
+from savepoint_extensions.upgrade.flink_2 import of_flink_2
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
-from savepoint_formats.snapshots.flink_2 import of_flink_2
 
 TEXT, LONG = "java.lang.String", "java.lang.Long"
 nullable = constructed.nullable

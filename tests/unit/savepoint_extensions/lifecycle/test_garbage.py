@@ -188,7 +188,7 @@ def removed_meanwhile(monkeypatch: pytest.MonkeyPatch, remove: Callable[[str], N
         remove(path)
         return is_below(path, directory)
 
-    monkeypatch.setattr("savepoint_database.checks.garbage.is_below", judged)
+    monkeypatch.setattr("savepoint_extensions.lifecycle.garbage.is_below", judged)
 
 
 def test_a_file_that_is_gone_when_its_turn_comes_is_told_as_gone(

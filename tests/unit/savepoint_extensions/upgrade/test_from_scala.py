@@ -6,10 +6,10 @@ import pytest
 from support.hand_made import LONG, STRING, utf
 from support.serializer_snapshots import INT, SCALA, composite, read
 
+from savepoint_extensions.upgrade.from_scala import ScalaTarget, without_scala_api
 from savepoint_formats.errors import SchemaChangeError, UnencodableError
 from savepoint_formats.layout import KryoClass, KryoField, Struct
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.from_scala import ScalaTarget, without_scala_api
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.recoding import Recoding
 from savepoint_formats.values.state_entries import Suffixed
