@@ -14,7 +14,7 @@ from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
 from savepoint_database import files
 from savepoint_database import snapshot as retained
-from savepoint_database.audit.statistics_views import largest_tables, page, statistics_tables
+from savepoint_database.audit.statistics_views import largest_tables, page
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def stats(
     savepoint = engine.open(opening)
     report = savepoint.stats(table, **judged)
     if html_file is None:
-        tables = statistics_tables(report, with_key_groups=with_key_groups)
+        tables = report.tables(with_key_groups=with_key_groups)
         output.page(report, *tables, digest=largest_tables(report))
     else:
         text = page(report, savepoint.describe()).encode()

@@ -12,13 +12,9 @@ from savepoint_formats.locations.location import path_text
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime, timedelta
-
     import pyarrow as pa
 
     from savepoint_database.audit.key_state import KeyState
-    from savepoint_database.audit.statistics import SavepointStatistics
     from savepoint_database.checks.savepoint_diff import SavepointDiff
     from savepoint_database.checks.verification import Depth, Verification
     from savepoint_database.types.timer_dates import Times
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AuditVerbs(Snapshot):
-    """Checks, measures, compares and queries a savepoint."""
+    """Checks, compares and queries a savepoint."""
 
     def verify(self, depth: Depth = "deep") -> Verification:
         """Checks that the savepoint is whole: each file, header, offset, key and value.
@@ -51,41 +47,6 @@ class AuditVerbs(Snapshot):
             (True, [])
         """
         return checks.Verification.of(self, depth)
-
-    def stats(
-        self,
-        table: str | None = None,
-        *,
-        at: datetime | None = None,
-        ttl: Mapping[str, timedelta] | None = None,
-        top: int = 10,
-    ) -> SavepointStatistics:
-        """Measures the state: keys, entries, bytes, timers, skew and the largest keys.
-
-        Key groups are read a few at a time. Values are decoded only where needed: variable lists,
-        and values of rare types.
-
-        Args:
-            table: ``<operator>.<table>``; all by default.
-            at: Time with zone at which timers are overdue and values have expired; now by default.
-            ttl: Name of a state -> how long its values live after their last access. Savepoints
-                    don't store it.
-            top: Number of largest keys per operator.
-
-        Returns:
-            Records of states, timers, skew, subtasks, key groups and keys, which ``to_arrow`` turns
-            into tables. ``problems`` lists state that could not be read.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists all operators.
-            StateNotFoundError: The operator has no such table; the message lists its tables.
-            ValueError: ``at`` has no zone, or ``top`` is negative.
-
-        Example:
-            >>> report = Savepoint.open("s3://jobs/orders/savepoint-1a2b").stats()
-            >>> report.to_arrow("states").to_pandas()
-        """
-        return audit.statistics_of(self, table, at=at, ttl=ttl, top=top)
 
     def sql(
         self,

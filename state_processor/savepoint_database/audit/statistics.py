@@ -8,15 +8,17 @@ distinguished by a hash of 128 bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from savepoint_database.audit.statistics_views import fragment
+from savepoint_database.audit.statistics_views import fragment, statistics_tables
 from savepoint_database.types.record_table import record_table, record_type
 from savepoint_formats.statistics.distribution import Distribution
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     Part = Literal["states", "timers", "skew", "subtasks", "key_groups", "largest_keys"]
 
 
@@ -211,6 +213,10 @@ class SavepointStatistics:
             >>> savepoint.stats().to_arrow("key_groups").to_pandas()
         """
         return record_table(_RECORDS[part], getattr(self, part), _INNER)
+
+    def tables(self, *, with_key_groups: bool = False) -> list[tuple[str, Sequence[Any]]]:
+        """Titles and rows of the tables for people."""
+        return statistics_tables(self, with_key_groups=with_key_groups)
 
     def _repr_html_(self) -> str:
         return fragment(self)

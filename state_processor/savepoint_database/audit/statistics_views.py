@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database.audit.plots import plots
+from savepoint_database.audit.report_page import page_of, report_html
 from savepoint_formats.errors import MissingPackageError
-from savepoint_formats.printable import field_text, fields_of, html_printable
 from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
@@ -18,46 +18,6 @@ if TYPE_CHECKING:
     from savepoint_formats.statistics.distribution import Distribution
 
     Row = dict[str, Any]
-
-# Notebooks style tables by three selectors; ours need more to take precedence.
-_OF_REPORT = ".savepoint-report" * 4
-_STYLE = """
-.savepoint-report{--ink:#1b2733;--faint:#9fb1c3;--first:#2f6fab;--second:#c2571a;--sheet:#fff;
---stripe:#f2f6fa;color:var(--ink);background:var(--sheet);font:14px/1.45 system-ui,sans-serif;
-padding:1.2em;max-width:76em;margin:0 auto}
-.savepoint-report h1{font-size:1.3em;overflow-wrap:anywhere}.savepoint-report h2{font-size:1.05em;
-margin:1.6em 0 .4em}
-.savepoint-report .facts{display:flex;flex-wrap:wrap;gap:.4em 2em}
-.savepoint-report .facts b{display:block;font-size:1.25em;font-weight:normal;
-font-variant-numeric:tabular-nums}.savepoint-report .facts span{opacity:.75}
-.savepoint-report .verdict{font-size:1.1em;margin:.8em 0;overflow-wrap:anywhere}
-.savepoint-report .wide{overflow-x:auto}
-.savepoint-report svg{display:block;width:100%;max-width:none;height:auto}
-REPORT table{border-collapse:collapse;table-layout:auto;margin:0;color:inherit;font:inherit;
-font-variant-numeric:tabular-nums}
-REPORT th,REPORT td{padding:.2em .7em;text-align:left;vertical-align:top;background:none}
-REPORT th{font-weight:bold}
-REPORT td{max-width:32em;overflow-wrap:break-word}
-REPORT .number{text-align:right}REPORT td.number{white-space:nowrap}
-REPORT tbody tr{background:none}REPORT tbody tr:nth-child(even){background:var(--stripe)}
-.savepoint-report .problem{color:var(--second)}
-@media (prefers-color-scheme:dark){.savepoint-report{--ink:#e4ebf2;--faint:#5d7890;--first:#6fb1ee;
---second:#f0955c;--sheet:#141a21;--stripe:#1d2731}}
-""".replace("REPORT", _OF_REPORT)
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>body{{margin:0}}@media (prefers-color-scheme:dark){{body{{background:#141a21}}}}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
 
 
 def _sizes(state: StateStatistics, total: int) -> Row:
@@ -167,25 +127,7 @@ def page(report: SavepointStatistics, description: SavepointDescription) -> str:
     )
     operators = ("Operators", largest_first)
     body = _body(report, facts, plots(report), [operators])
-    return _PAGE.format(title=f"State of {html_printable(report.path)}", body=body)
-
-
-def html_page(
-    title: str,
-    verdict: str,
-    facts: dict[str, str],
-    tables: Iterable[tuple[str, Sequence[Any]]],
-) -> str:
-    """A page of tables in the style of ``page``, without plots; rows are records."""
-    parts = [
-        f'<div class="savepoint-report"><style>{_STYLE}</style>',
-        f"<h1>{html_printable(title)}</h1>",
-        f'<p class="verdict">{html_printable(verdict)}</p>',
-        *_facts(facts),
-        *(_table(name, rows) for name, rows in tables),
-        "</div>",
-    ]
-    return _PAGE.format(title=html_printable(title), body="\n".join(parts))
+    return page_of(f"State of {report.path}", body)
 
 
 def fragment(report: SavepointStatistics) -> str:
@@ -211,53 +153,11 @@ def _body(
         "timers overdue": f"{overdue:,}",
         "as of": report.at,
     }
-    parts = [
-        f'<div class="savepoint-report"><style>{_STYLE}</style>',
-        f"<h1>State of {html_printable(report.path)}</h1>",
-        f'<p class="verdict">{html_printable(report.verdict)}</p>',
-        *_facts(shown),
-        *(f'<p class="problem">{html_printable(problem)}</p>' for problem in report.problems),
-        *(f"<h2>{html_printable(title)}</h2>\n{svg}" for title, svg in charts),
-        *(_table(title, rows) for title, rows in (*more, *statistics_tables(report))),
-        "</div>",
-    ]
-    return "\n".join(parts)
-
-
-def _facts(facts: dict[str, str]) -> list[str]:
-    shown = (
-        f"<div><span>{html_printable(name)}</span><b>{html_printable(value)}</b></div>"
-        for name, value in facts.items()
+    return report_html(
+        f"State of {report.path}",
+        report.verdict,
+        shown,
+        (*more, *statistics_tables(report)),
+        problems=report.problems,
+        charts=charts,
     )
-    return ['<div class="facts">', *shown, "</div>"]
-
-
-def _table(title: str, records: Sequence[Any]) -> str:
-    rows = list(map(fields_of, records))
-    names = rows[0] if rows else ()
-    filled = [name for name in names if any(_cell(name, row[name]) for row in rows)]
-    kinds = {name: _kind(row[name] for row in rows) for name in filled}
-    head = "".join(
-        f"<th{kinds[name]}>{html_printable(name.replace('_', ' '))}</th>" for name in filled
-    )
-    body = "\n".join(
-        f"<tr>{''.join(f'<td{kinds[name]}>{_cell(name, row[name])}</td>' for name in filled)}</tr>"
-        for row in rows
-    )
-    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    return f'<h2>{html_printable(title)}</h2>\n<div class="wide">{table}</div>'
-
-
-def _kind(values: Iterable[Any]) -> str:
-    is_number = any(isinstance(value, int | float) and value is not True for value in values)
-    return ' class="number"' if is_number else ""
-
-
-def _cell(name: str, value: Any) -> str:
-    match value:
-        case tuple():
-            return ""
-        case int() if name.endswith("size"):
-            return f'<span title="{int(value)} bytes">{ByteCount(value).text}</span>'
-        case _:
-            return html_printable(field_text(value, name))

@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.worker import Worker
 
-    from savepoint_database.audit.statistics import SavepointStatistics
     from savepoint_database.rows.rows import Page
     from savepoint_database.snapshot.description import SavepointDescription
-    from state_processor import Savepoint
+    from state_processor import Savepoint, SavepointStatistics
 
     T = TypeVar("T")
 
@@ -229,7 +228,7 @@ class SavepointBrowser(App[None]):
 
     @on(Heavy.KeyChosen)
     def show_heavy_key(self, event: Heavy.KeyChosen) -> None:
-        self._go(partial(self._show_key, event.key.key, event.key.operator))
+        self._go(partial(self._show_key, event.key, event.operator))
 
     async def _show_key(self, key: str, operator: str | None = None) -> None:
         savepoint = self._savepoint

@@ -13,8 +13,6 @@ from textual.widgets import DataTable, Footer, RichLog, Static, TabbedContent, T
 
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.value_lines import record_cells
-from savepoint_database.audit.statistics import KeyStatistics
-from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from savepoint_cli.terminal.value_lines import Line
-    from savepoint_database.audit.statistics import SavepointStatistics
+    from state_processor import SavepointStatistics
 
 
 class Details(Screen[None]):
@@ -83,16 +81,16 @@ class Heavy(Screen[None]):
     class KeyChosen(Message):
         """Asks to show a key."""
 
-        def __init__(self, key: KeyStatistics) -> None:
+        def __init__(self, key: str, operator: str) -> None:
             super().__init__()
-            self.key = key
+            self.key, self.operator = key, operator
 
     def __init__(self, report: SavepointStatistics, short_ids: Mapping[str, str]) -> None:
         super().__init__()
         self._report, self._short_ids = report, short_ids
-        tables = statistics_tables(report)
+        keys = report.largest_keys
         # The largest keys come first: people look for them, and Enter opens them.
-        self._tables = sorted(tables, key=lambda table: not isinstance(table[1][0], KeyStatistics))
+        self._tables = sorted(report.tables(), key=lambda table: table[1] is not keys)
 
     def compose(self) -> ComposeResult:
         """Lays out the verdict, a tab per table, and problems."""
@@ -119,5 +117,5 @@ class Heavy(Screen[None]):
         """Asks for the chosen key."""
         assert isinstance(event.data_table, RecordsTable)
         chosen = event.data_table.records[event.cursor_row]
-        if isinstance(chosen, KeyStatistics):
-            self.post_message(self.KeyChosen(chosen))
+        if event.data_table.records is self._report.largest_keys:
+            self.post_message(self.KeyChosen(chosen.key, chosen.operator))

@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
-    from savepoint_database.audit.statistics import StateStatistics
     from savepoint_database.snapshot.operator import Operator
     from savepoint_extensions.change_files.change_file import ChangeEntry
-    from state_processor import PlannedOperator, SavepointWriter
+    from state_processor import PlannedOperator, SavepointStatistics, SavepointWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +96,14 @@ def _row(
     )
     if counts is None:
         return row
-    counted: list[StateStatistics] = []
+    counted: list[tuple[int | None, int]] = []
     for planned in touched:
         stored = _stored_names(planned, states.get(planned.name, ()))
         if stored is None:
             return row
         counted += counts.of(planned, stored)
-    keys = counted[0].keys if len(counted) == 1 else None
-    return replace(row, keys=keys, entries=sum(statistics.entries for statistics in counted))
+    keys = counted[0][0] if len(counted) == 1 else None
+    return replace(row, keys=keys, entries=sum(entries for _, entries in counted))
 
 
 def _touched(before: SavepointWriter, after: SavepointWriter) -> Iterator[PlannedOperator]:
@@ -124,23 +123,25 @@ class _Counts:
 
     def __init__(self, writer: SavepointWriter) -> None:
         self._savepoint = writer.source
-        self._tables: dict[str, tuple[StateStatistics, ...]] = {}
+        self._tables: dict[str, SavepointStatistics] = {}
 
-    def of(self, planned: PlannedOperator, stored: AbstractSet[str]) -> Iterator[StateStatistics]:
-        """The sizes of states, by their names in the savepoint."""
+    def of(
+        self, planned: PlannedOperator, stored: AbstractSet[str]
+    ) -> Iterator[tuple[int | None, int]]:
+        """The numbers of keys and entries of states, by their names in the savepoint."""
         if planned.source is None:
             return
         for table in planned.source.readable_tables:
             if stored.isdisjoint(state.name for state in table.states):
                 continue
             sizes = self._of_table(planned.source, table.name)
-            yield from (size for size in sizes if size.state in stored)
+            yield from ((it.keys, it.entries) for it in sizes.states if it.state in stored)
 
-    def _of_table(self, operator: Operator, table: str) -> tuple[StateStatistics, ...]:
+    def _of_table(self, operator: Operator, table: str) -> SavepointStatistics:
         name = f"{operator.name}.{table}"
         if name not in self._tables:
             assert self._savepoint is not None  # its operator has a source
-            self._tables[name] = self._savepoint.stats(name, top=0).states
+            self._tables[name] = self._savepoint.stats(name, top=0)
         return self._tables[name]
 
 

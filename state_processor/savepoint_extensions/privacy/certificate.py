@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.audit.statistics_views import html_page
+from savepoint_database.audit.report_page import page_of, report_html
 from savepoint_formats.printable import without_secrets
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ class ErasureCertificate:
             ("Files after", self.files_after),
         ]
         shown = [(title, rows) for title, rows in tables if rows]
-        return html_page("Erasure of values", verdict, facts, shown)
+        title = "Erasure of values"
+        return page_of(title, report_html(title, verdict, facts, shown))
 
 
 def _lines(texts: Sequence[str]) -> list[dict[str, str]]:

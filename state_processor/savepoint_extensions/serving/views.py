@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from savepoint_cli.checks import fault_row
 from savepoint_cli.terminal.value_lines import bounded, key_lines, record_cells
 from savepoint_database.audit.key_state import key_texts
-from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_extensions.serving.table_rows import PAGE_ROWS, TableRows, Wanted
 from savepoint_formats.errors import SavepointError
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import QueryParams
 
-    from savepoint_database.audit.statistics import KeyGroupStatistics
     from savepoint_extensions.serving.table_rows import RowsPage
     from state_processor import Savepoint
 
@@ -115,12 +113,12 @@ def weight(served: Served, given: QueryParams) -> Values:
     short = served.savepoint.short_ids()
     tables = [
         RecordsTable.of(title, records, short, _size_field(records[0]))
-        for title, records in statistics_tables(report)
+        for title, records in report.tables()
     ]
-    charts: dict[str, list[KeyGroupStatistics]] = {}
+    charts: dict[str, list[int]] = {}
     for group in report.key_groups:
-        charts.setdefault(group.operator, []).append(group)
-    bars = {operator: _bars([each.size for each in groups]) for operator, groups in charts.items()}
+        charts.setdefault(group.operator, []).append(group.size)
+    bars = {operator: _bars(sizes) for operator, sizes in charts.items()}
     return {"report": report, "tables": tables, "charts": bars}
 
 

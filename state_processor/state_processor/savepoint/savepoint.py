@@ -10,6 +10,7 @@ from savepoint_database.snapshot.opening import opening_of
 from savepoint_spark.session.session import expect_session, tasks_at_once
 from state_processor.savepoint.connector_verbs import ConnectorVerbs
 from state_processor.savepoint.privacy_verbs import PrivacyVerbs
+from state_processor.savepoint.size_verbs import SizeVerbs
 from state_processor.savepoint.upgrade_verbs import UpgradeVerbs
 from state_processor.savepoint.writer import SavepointWriter
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Savepoint(ConnectorVerbs, PrivacyVerbs, UpgradeVerbs):
+class Savepoint(ConnectorVerbs, PrivacyVerbs, SizeVerbs, UpgradeVerbs):
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
     ``open`` and ``load`` open one. ``describe``, ``tables``, ``schema``, ``files`` and ``scan``

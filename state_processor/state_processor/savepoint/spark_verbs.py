@@ -8,7 +8,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
-from savepoint_database.audit.weighing import statistics_of
 from savepoint_database.checks.contents import PART_SIZE, looked_at
 from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
@@ -20,6 +19,7 @@ from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.session.tasks import collected, done_by_tasks, rows_of_tasks, typed_errors
+from state_processor.savepoint.size_verbs import SizeVerbs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ def _counts(pair: TableDiff, part: KeyGroupRange | None) -> ChangeCounts:
     return counts
 
 
-class SparkAuditVerbs(AuditVerbs):
+class SparkAuditVerbs(AuditVerbs, SizeVerbs):
     """Audits that a session divides among tasks; the others of ``AuditVerbs`` run in the driver."""
 
     spark: SparkSession
@@ -204,6 +204,8 @@ class SparkAuditVerbs(AuditVerbs):
             >>> report = savepoint.stats()
             >>> spark.createDataFrame(report.to_arrow("key_groups")).orderBy("size").show()
         """
+        from savepoint_database.audit.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
+
         count = partial(_counted_by_tasks, self.spark)
         return statistics_of(self, table, at=at, ttl=ttl, top=top, count=count)
 

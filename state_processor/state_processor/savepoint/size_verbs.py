@@ -1,0 +1,54 @@
+"""The sizes of a savepoint's state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_database.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, timedelta
+
+    from savepoint_database.audit.statistics import SavepointStatistics
+
+
+class SizeVerbs(Snapshot):
+    """Measures a savepoint."""
+
+    def stats(
+        self,
+        table: str | None = None,
+        *,
+        at: datetime | None = None,
+        ttl: Mapping[str, timedelta] | None = None,
+        top: int = 10,
+    ) -> SavepointStatistics:
+        """Measures the state: keys, entries, bytes, timers, skew and the largest keys.
+
+        Key groups are read a few at a time. Values are decoded only where needed: variable lists,
+        and values of rare types.
+
+        Args:
+            table: ``<operator>.<table>``; all by default.
+            at: Time with zone at which timers are overdue and values have expired; now by default.
+            ttl: Name of a state -> how long its values live after their last access. Savepoints
+                    don't store it.
+            top: Number of largest keys per operator.
+
+        Returns:
+            Records of states, timers, skew, subtasks, key groups and keys, which ``to_arrow`` turns
+            into tables. ``problems`` lists state that could not be read.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: The operator has no such table; the message lists its tables.
+            ValueError: ``at`` has no zone, or ``top`` is negative.
+
+        Example:
+            >>> report = Savepoint.open("s3://jobs/orders/savepoint-1a2b").stats()
+            >>> report.to_arrow("states").to_pandas()
+        """
+        from savepoint_database.audit.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
+
+        return statistics_of(self, table, at=at, ttl=ttl, top=top)
