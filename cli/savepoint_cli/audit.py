@@ -1,20 +1,16 @@
-"""Commands that watch over jobs: sizes of state, the state of a key, retained snapshots."""
+"""Commands that watch over jobs: the state of a key, retained snapshots."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from savepoint_cli import completion, options
-from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
-from savepoint_database import files
 from savepoint_database import snapshot as retained
-from savepoint_database.audit.statistics_views import largest_tables, page
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
@@ -26,74 +22,6 @@ _NEGATIVE = re.compile(r"-\d.*")
 
 NOT_FOUND = 3
 """The exit code if nothing was found."""
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r}, expected such as 2026-01-31T12:00:00Z") from error
-    return moment.replace(tzinfo=moment.tzinfo or UTC)
-
-
-@options.inspection()
-@options.optional_table
-@click.option(
-    "--at",
-    metavar="TIME",
-    callback=options.callback(_moment),
-    help="The time to use as now, such as 2026-01-31T12:00:00Z; UTC if it has no zone.",
-)
-@click.option(
-    "--ttl",
-    multiple=True,
-    metavar="STATE=DURATION",
-    callback=options.pairs("a state and a time, such as sessions=7d", options.duration),
-    shell_complete=completion.followed("=", completion.states),
-    help="A state's time to live, such as sessions=7d; no savepoint stores it. Repeatable.",
-)
-@options.count_option("--top", default=10, text="Number of largest keys to show per operator.")
-@click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
-@click.option(
-    "--html",
-    "html_file",
-    metavar="OUT",
-    type=click.Path(dir_okay=False, writable=True),
-    help="Write a page with plots to the file OUT, replacing it; the page needs no network.",
-)
-@work_options
-def stats(
-    output: Output,
-    opening: Opening,
-    engine: Engine,
-    table: str | None,
-    *,
-    with_key_groups: bool,
-    html_file: str | None,
-    **judged: Any,
-) -> None:
-    """Show sizes of the state at PATH, or of one TABLE: keys, bytes, timers, skew.
-
-    Sizes are the bytes of keys and values; values are not decoded. State that can't be read is
-    listed at the end, and the exit code is then 1.
-
-    \b
-    savepoint stats s3://jobs/orders/savepoint-1a2b --ttl sessions=7d
-    savepoint stats s3://jobs/orders/savepoint-1a2b --output json
-    savepoint stats s3://jobs/orders/savepoint-1a2b --html report.html
-    """
-    savepoint = engine.open(opening)
-    report = savepoint.stats(table, **judged)
-    if html_file is None:
-        tables = report.tables(with_key_groups=with_key_groups)
-        output.page(report, *tables, digest=largest_tables(report))
-    else:
-        text = page(report, savepoint.describe()).encode()
-        with files.whole_file(html_file, is_overwritten=True) as file:
-            file.write(text)
-        output.page({"path": html_file, "size": len(text)})
-    if report.problems:
-        click.get_current_context().exit(1)
 
 
 class _KeyCommand(Command):

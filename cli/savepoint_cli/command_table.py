@@ -79,7 +79,10 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "savepoint_extensions.upgrade.doctor_commands:doctor",
             "Tell whether a release of Flink restores it",
         ),
-        "stats": OwnCommand("savepoint_cli.audit:stats", "Show sizes: states, keys, skew, timers"),
+        "stats": OwnCommand(
+            "savepoint_extensions.sizes.size_commands:stats",
+            "Show sizes: states, keys, skew, timers",
+        ),
         "diff": OwnCommand("savepoint_cli.checks:diff", "Compare it with another one"),
         "sql-diff": OwnCommand(
             "savepoint_extensions.sql_jobs.sql_commands:sql_diff",

@@ -3,9 +3,6 @@
 from savepoint_database.audit.key_state import (
     KeyState,
 )
-from savepoint_database.audit.statistics import (
-    SavepointStatistics,
-)
 from savepoint_database.checks.savepoint_diff import (
     Difference,
     SavepointDiff,
@@ -120,6 +117,9 @@ from savepoint_extensions.privacy.found_values import FoundPlace, FoundValues, f
 from savepoint_extensions.privacy.mask_plan import MaskedField
 from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_extensions.privacy.suggestions import MaskSuggestions
+from savepoint_extensions.sizes.statistics import (
+    SavepointStatistics,
+)
 from savepoint_extensions.sql_jobs.history.sql_history import SqlHistory
 from savepoint_extensions.sql_jobs.history.sql_operator import (
     SqlOperator,

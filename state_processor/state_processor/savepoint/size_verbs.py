@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
-    from savepoint_database.audit.statistics import SavepointStatistics
+    from savepoint_extensions.sizes.statistics import SavepointStatistics
 
 
 class SizeVerbs(Snapshot):
@@ -49,6 +49,6 @@ class SizeVerbs(Snapshot):
             >>> report = Savepoint.open("s3://jobs/orders/savepoint-1a2b").stats()
             >>> report.to_arrow("states").to_pandas()
         """
-        from savepoint_database.audit.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.sizes.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
 
         return statistics_of(self, table, at=at, ttl=ttl, top=top)

@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.audit.statistics import SavepointStatistics
     from savepoint_database.checks.contents import Part
     from savepoint_database.checks.table_diff import TableDiff
     from savepoint_database.checks.verification import Depth
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_extensions.sizes.keyed_statistics import KeyedCounts
+    from savepoint_extensions.sizes.operator_statistics import WeighedOperator
+    from savepoint_extensions.sizes.statistics import SavepointStatistics
     from savepoint_formats.checks.entry_faults import CheckedEntries
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.statistics.keyed_statistics import KeyedCounts
-    from savepoint_formats.statistics.operator_statistics import WeighedOperator
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
@@ -204,7 +204,7 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
             >>> report = savepoint.stats()
             >>> spark.createDataFrame(report.to_arrow("key_groups")).orderBy("size").show()
         """
-        from savepoint_database.audit.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.sizes.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
 
         count = partial(_counted_by_tasks, self.spark)
         return statistics_of(self, table, at=at, ttl=ttl, top=top, count=count)

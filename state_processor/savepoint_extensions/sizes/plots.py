@@ -16,7 +16,7 @@ from savepoint_formats.printable import printable
 from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
-    from savepoint_database.audit.statistics import SavepointStatistics, TimerStatistics
+    from savepoint_extensions.sizes.statistics import SavepointStatistics, TimerStatistics
 
 _INK, _FAINT, _FIRST, _SECOND = "#010203", "#040506", "#070809", "#0a0b0c"
 _VARIABLES = {

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from savepoint_database.audit.statistics_views import fragment, statistics_tables
 from savepoint_database.types.record_table import record_table, record_type
-from savepoint_formats.statistics.distribution import Distribution
+from savepoint_extensions.sizes.distribution import Distribution
+from savepoint_extensions.sizes.statistics_views import fragment, statistics_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

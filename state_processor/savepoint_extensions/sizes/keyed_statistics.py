@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pyarrow as pa
 
+from savepoint_extensions.sizes.contents import Contents, ContentsReader, numbers_at
+from savepoint_extensions.sizes.distribution import SizeCounts, TimeCounts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.entries.stored_entries import distinct_hashes
@@ -22,8 +24,6 @@ from savepoint_formats.pass_through.new_key_groups import KeyPlaces, stored_size
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
-from savepoint_formats.statistics.contents import Contents, ContentsReader, numbers_at
-from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
 from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
+from savepoint_extensions.sizes.contents import ContentsReader
+from savepoint_extensions.sizes.keyed_statistics import KeyedCounts, StateCounts
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import Opaque
@@ -20,8 +22,6 @@ from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.operator_state import stored_elements
 from savepoint_formats.state_files.state import State, StateKind, key_layout
-from savepoint_formats.statistics.contents import ContentsReader
-from savepoint_formats.statistics.keyed_statistics import KeyedCounts, StateCounts
 from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:

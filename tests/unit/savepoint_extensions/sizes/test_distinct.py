@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.statistics.keyed_statistics import Distinct
+from savepoint_extensions.sizes.keyed_statistics import Distinct
 
 # Few values per half, so that halves are equal where hashes are not.
 HASHES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)

@@ -14,14 +14,14 @@ from xml.etree import ElementTree
 import pytest
 from support.sample_rows import Sample
 
-from savepoint_database.audit.statistics_views import fragment, page
+from savepoint_extensions.sizes.statistics_views import fragment, page
 from savepoint_formats.quantities import ByteCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_database.audit.statistics import SavepointStatistics
     from savepoint_database.snapshot.description import SavepointDescription
+    from savepoint_extensions.sizes.statistics import SavepointStatistics
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 _VOID = {"meta"}

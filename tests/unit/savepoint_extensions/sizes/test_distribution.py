@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.statistics.distribution import SizeCounts, Skew, TimeCounts
+from savepoint_extensions.sizes.distribution import SizeCounts, Skew, TimeCounts
 
 SIZES = st.lists(st.integers(0, 300) | st.integers(0, 1 << 40), min_size=1, max_size=50)
 LONGS = st.integers(-(1 << 63), (1 << 63) - 1)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.audit.plots import plots
 from savepoint_database.audit.report_page import page_of, report_html
+from savepoint_extensions.sizes.plots import plots
 from savepoint_formats.errors import MissingPackageError
 from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from savepoint_database.audit.statistics import SavepointStatistics, StateStatistics
     from savepoint_database.snapshot.description import SavepointDescription
-    from savepoint_formats.statistics.distribution import Distribution
+    from savepoint_extensions.sizes.distribution import Distribution
+    from savepoint_extensions.sizes.statistics import SavepointStatistics, StateStatistics
 
     Row = dict[str, Any]
 

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_extensions.sizes.distribution import SizeCounts, TimeCounts
 from savepoint_formats.errors import TruncatedError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, serializer_length
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.decode import decode
 from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
 from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 from savepoint_formats.values.undecoded import notes

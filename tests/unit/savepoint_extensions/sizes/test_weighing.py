@@ -15,19 +15,19 @@ import pytest
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 from support.slow_cases import fast_few
 
-from savepoint_database.audit.weighing import statistics_of
+from savepoint_extensions.sizes import operator_statistics
+from savepoint_extensions.sizes.weighing import statistics_of
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.metadata import KeyGroupsHandle
-from savepoint_formats.statistics import operator_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from savepoint_database.audit.statistics import SavepointStatistics, StateStatistics
+    from savepoint_extensions.sizes.keyed_statistics import KeyedCounts
+    from savepoint_extensions.sizes.operator_statistics import WeighedOperator
+    from savepoint_extensions.sizes.statistics import SavepointStatistics, StateStatistics
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.statistics.keyed_statistics import KeyedCounts
-    from savepoint_formats.statistics.operator_statistics import WeighedOperator
     from state_processor import Savepoint
 
 STATEFUL = [

@@ -11,7 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_database.audit.key_state import stored_key_texts
-from savepoint_database.audit.statistics import (
+from savepoint_database.types.spark_values import printable_rows
+from savepoint_extensions.sizes.distribution import Skew
+from savepoint_extensions.sizes.operator_statistics import WeighedOperator
+from savepoint_extensions.sizes.statistics import (
     KeyGroupStatistics,
     KeyStatistics,
     SavepointStatistics,
@@ -21,15 +24,12 @@ from savepoint_database.audit.statistics import (
     TimerStatistics,
     TimeSpan,
 )
-from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups import subtasks_of
 from savepoint_formats.printable import alternatives
 from savepoint_formats.quantities import ByteCount, Share
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.statistics.distribution import Skew
-from savepoint_formats.statistics.operator_statistics import WeighedOperator
 from savepoint_formats.tables.visible import PROCESSING_TIME, TIME_DOMAINS
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_extensions.sizes.keyed_statistics import KeyedCounts, StateCounts
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.statistics.keyed_statistics import KeyedCounts, StateCounts
     from savepoint_formats.tables.tables import Table
 
     Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]

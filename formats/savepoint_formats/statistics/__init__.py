@@ -1,1 +1,0 @@
-"""Counts of keys, entries, bytes and times of states, from the borders of stored entries."""

@@ -1,0 +1,1 @@
+"""Sizes of state: keys, entries, bytes and times, counted from the borders of stored entries."""
