@@ -4,6 +4,8 @@ The query stays; its tables get the two columns in another order, and so do the 
 state that is not carried over right would give the values of one column under the name of the other,
 and no type would tell. What the new query emits for the second half must be what it emits anyway, or
 the migration refuses the operator.
+
+State of one of both queries has a time to live.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from support.swapped_queries import GROUPS, statements, write_tables
 
 from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.layout import BinaryRow, nodes_of
+from savepoint_formats.state_files.state import StateKind
 from state_processor import MigrationError, Savepoint
 
 if TYPE_CHECKING:
@@ -134,3 +137,20 @@ def test_every_row_in_keyed_state_has_the_names_of_the_query(outcome: Outcome) -
     names = {name for _, name in unnamed if not name.startswith(("_timer_state", "agg"))}
     # Their rows have another form in each backend.
     assert names <= {"multi-join-input-1", "multi-join-input-2"}
+
+
+def test_values_have_times_where_the_plan_says_that_they_expire(outcome: Outcome) -> None:
+    differing, expiring = set(), 0
+    for group, plan in outcome.plans.items():
+        savepoint = Savepoint.open(outcome.jobs[group, "old"]["savepoint"], plan=plan)
+        for operator in savepoint.operators():
+            for state in operator.catalog.states:
+                assert isinstance(operator.names, NodeRows)
+                time = operator.names.ttl(state.name)
+                expires = time is not None and not time.startswith("0 ")
+                expiring += expires
+                if state.kind is not StateKind.TIMERS and expires != state.has_ttl:
+                    differing.add((operator.names.node.kind, state.name))
+    assert not differing
+    is_expiring = any(not GROUPS[group].begins_to_expire for group in outcome.plans)
+    assert bool(expiring) == is_expiring

@@ -58,12 +58,16 @@ class Query:
 
 @dataclass(frozen=True)
 class Group:
-    """Queries of one job, options of its planner, and the first release that it is tested with."""
+    """Queries of one job, options of its planner, and the first release that it is tested with.
+
+    State of the job whose columns are swapped, or of the other one, has a time to live.
+    """
 
     queries: Mapping[str, Query]
     options: tuple[str, ...] = ()
     since: str = "2.3.0"
     backend: str = "hashmap"
+    begins_to_expire: bool = True
 
 
 def statements(group: Group, folder: Path, *, is_swapped: bool) -> Statements:
@@ -85,7 +89,8 @@ def statements(group: Group, folder: Path, *, is_swapped: bool) -> Statements:
     inserts = [f"INSERT INTO to_{name} {query.text}" for name, query in queries.items()]
     read = " ".join(inserts)
     sources = sum(name in read for name in _TABLES if name != _LOOKED_UP)
-    return Statements([*tables, *sinks], inserts, group.options, sources, group.backend)
+    planner = (*group.options, *_EXPIRING * (is_swapped == group.begins_to_expire))
+    return Statements([*tables, *sinks], inserts, planner, sources, group.backend)
 
 
 def _numbered(order: str, last: int = 1, by: str = "id", rows: str = "orders") -> str:
@@ -244,6 +249,7 @@ _MINI_BATCH = (
     "table.exec.mini-batch.allow-latency=1 s",
     "table.exec.mini-batch.size=10",
 )
+_EXPIRING = ("table.exec.state.ttl=1 d",)
 _ASYNC = ("table.exec.async-state.enabled=true",)
 _MULTI_JOIN = "table.optimizer.multi-join.enabled=true"
 _RESOLVE = "table.optimizer.non-deterministic-update.strategy=TRY_RESOLVE"
@@ -251,11 +257,13 @@ _MATERIALIZE = "table.exec.sink.upsert-materialize=FORCE"
 _STRATEGY = "table.exec.sink.upsert-materialize-strategy.type"
 GROUPS = {
     "plain": Group({**DEDUPLICATED, **RANKED, **JOINED, **WINDOWED, **OTHERS}, since="1.20.5"),
-    "mini_batch": Group({**DEDUPLICATED, "join": JOINED["join"]}, _MINI_BATCH),
+    "mini_batch": Group(
+        {**DEDUPLICATED, "join": JOINED["join"]}, _MINI_BATCH, begins_to_expire=False
+    ),
     "others": Group({**VERSIONED, **LOOKED_UP, **MATERIALIZED}, (_MATERIALIZE, _RESOLVE)),
     # A heap doesn't find its own rows by their numbers after a restore.
     "not_by_time": Group({**NOT_BY_TIME, **MULTIPLE}, (_MULTI_JOIN,), backend="rocksdb"),
-    "async": Group({**DEDUPLICATED, **RANKED, **JOINED}, _ASYNC),
+    "async": Group({**DEDUPLICATED, **RANKED, **JOINED}, _ASYNC, begins_to_expire=False),
     "adaptive": Group(MATERIALIZED, (_MATERIALIZE, f"{_STRATEGY}=ADAPTIVE")),
-    "map": Group(MATERIALIZED, (_MATERIALIZE, f"{_STRATEGY}=MAP")),
+    "map": Group(MATERIALIZED, (_MATERIALIZE, f"{_STRATEGY}=MAP"), begins_to_expire=False),
 }

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.sql_jobs.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
 from savepoint_extensions.sql_jobs.plans.node_rows import fits
+from savepoint_extensions.sql_jobs.plans.times_of_access import with_times, without_times
 from savepoint_formats.errors import PlanError, within
 from savepoint_formats.layout import (
     BinaryRow,
@@ -40,7 +41,6 @@ from savepoint_formats.layout import (
     nodes_of,
     rebuilt,
 )
-from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, inner
 from savepoint_formats.snapshots.nested import with_nested
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
@@ -58,12 +58,6 @@ if TYPE_CHECKING:
 
 _ROW = inner("org.apache.flink.table.runtime.typeutils.RowDataSerializer")
 _MAP = f"{BASE}MapSerializerSnapshot"
-_TTL_AWARE = "org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot"
-_LISTS = (
-    f"{BASE}ListSerializerSnapshot",
-    "org.apache.flink.runtime.state.ArrayListSerializerSnapshot",
-)
-_TTL = re.compile(r".*\.TtlStateFactory\$TtlSerializerSnapshot")
 _VIEW = re.compile(r"(distinctAcc_|agg)(\d+)(.*)")
 
 _WITHOUT_ROWS = (Boolean, Framed, Int, Long, MapOf, Nullable, Repeated, Struct, Text, Ttl, Utf8)
@@ -288,7 +282,7 @@ class _Reshaping:
 
     def _changes(self, state: State) -> list[_RowChange]:
         """The changes of rows in a state: of the keys of its map, and of its values."""
-        stored = state.stored
+        stored = _untimed(state.stored)
         changes = []
         if isinstance(stored, MapOf):
             is_key = _row_in(stored.value) is not None
@@ -345,7 +339,9 @@ class _Reshaping:
         has_times = old.has_ttl
         planned = self.new.ttl(old.name)
         wants_times = has_times if planned is None else not planned.startswith("0 ")
-        return snapshot if wants_times == has_times else _timed(snapshot, wants_times=wants_times)
+        if wants_times == has_times:
+            return snapshot
+        return with_times(snapshot, old.kind) if wants_times else without_times(snapshot, old.kind)
 
     def _named(self, state: State, changes: list[_RowChange], *, is_new: bool) -> State:
         key, stored = state.key, state.stored
@@ -353,19 +349,26 @@ class _Reshaping:
             key = self.keys.named(key, is_new=is_new)
         if self.keys is not None and state.kind is StateKind.TIMERS:
             stored = self.keys.named(stored, is_new=is_new)
+        untimed = _untimed(stored)
         for change in changes:
-            if isinstance(stored, MapOf):
+            if isinstance(untimed, MapOf):
                 part = "key" if change.prefix == "map_key" else "value"
-                named = change.named(getattr(stored, part), is_new=is_new)
-                stored = replace(stored, **{part: named})
+                named = change.named(getattr(untimed, part), is_new=is_new)
+                untimed = replace(untimed, **{part: named})
             else:
-                stored = change.named(stored, is_new=is_new)
+                untimed = change.named(untimed, is_new=is_new)
+        stored = replace(stored, value=untimed) if isinstance(stored, Ttl) else untimed
         return replace(state, key=key, stored=stored)
 
 
 def _may_hold_rows(layout: Layout) -> bool:
     """Whether values may have columns of the query: all but numbers, texts and windows."""
     return any(not isinstance(node, _WITHOUT_ROWS) for node in nodes_of(layout, Layout))
+
+
+def _untimed(stored: Layout) -> Layout:
+    """The value itself, if it has one time as a whole: a sorted map may be such a value."""
+    return stored.value if isinstance(stored, Ttl) else stored
 
 
 def _row_in(layout: Layout) -> BinaryRow | None:
@@ -381,15 +384,3 @@ def _with_rows(
     if snapshot.class_name == _ROW:
         return change(snapshot)
     return with_nested(snapshot, lambda inside: _with_rows(inside, change))
-
-
-def _timed(snapshot: TypeSerializerSnapshot, *, wants_times: bool) -> TypeSerializerSnapshot:
-    """The serializer with times around its values, or without them."""
-    if snapshot.class_name == _TTL_AWARE:
-        return _timed(snapshot["inner"], wants_times=wants_times)
-    if snapshot.class_name in (*_LISTS, _MAP):
-        *keys, values = snapshot.nested
-        return snapshot.with_fields(nested=(*keys, _timed(values, wants_times=wants_times)))
-    if _TTL.fullmatch(snapshot.class_name):
-        snapshot = snapshot.nested[1]
-    return constructed.ttl(snapshot) if wants_times else snapshot

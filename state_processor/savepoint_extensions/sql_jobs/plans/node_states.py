@@ -12,6 +12,8 @@ from savepoint_formats.layout import LogicalType
 if TYPE_CHECKING:
     from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 
+FOREVER = -1
+
 RowOf = Callable[["NodeRows", int], Row | None]
 """The columns of a row with a given number of fields."""
 
@@ -122,7 +124,8 @@ class StateRows:
         value: Rows of values, also of elements of lists.
         map_key: Rows that are keys of a map whose values are rows; keys of other maps are like
             ``value``.
-        index: Number of the state in the node, by which the plan tells its TTL.
+        index: Number of the state in the node, by which the plan tells its TTL; ``FOREVER`` if Flink does
+            not apply that to it.
         second: Name of the number or flag that Flink keeps beside a row.
     """
 
@@ -167,7 +170,9 @@ _OVER = {
 }
 _DEDUPLICATE = {
     "deduplicate-state": StateRows("the row that was kept", _input()),
-    "waiting-to-emit-on-timer": StateRows("the first row, until its time has come", _input()),
+    "waiting-to-emit-on-timer": StateRows(
+        "the first row, until its time has come", _input(), index=FOREVER
+    ),
 }
 _SORT = {
     "dataState": StateRows("rows of the input by time", _input()),
@@ -216,10 +221,14 @@ _MULTI_JOIN = {
 }
 _SINK = {
     "values": StateRows("rows by the order of their arrival", _input()),
-    "list": StateRows("rows by the order of their arrival", _input(), second="timestamp"),
-    "rowToSqnState": StateRows("places of rows in the order of their arrival", _upsert_key),
-    "sqnToNodeState": StateRows("rows by their places", _input()),
-    "highestSqnState": StateRows("the last place, and the number of rows", _unnamed),
+    "list": StateRows(
+        "rows by the order of their arrival", _input(), index=FOREVER, second="timestamp"
+    ),
+    "rowToSqnState": StateRows(
+        "places of rows in the order of their arrival", _upsert_key, index=FOREVER
+    ),
+    "sqnToNodeState": StateRows("rows by their places", _input(), index=FOREVER),
+    "highestSqnState": StateRows("the last place, and the number of rows", _unnamed, index=FOREVER),
     "watermark-buffer": StateRows("rows by time, until the watermark has come", _input()),
     "current-value": StateRows("the row that was emitted last", _input()),
 }

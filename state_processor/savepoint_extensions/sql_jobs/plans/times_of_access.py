@@ -1,0 +1,48 @@
+"""Serializers of SQL state with the times of last access of its values, or without them.
+
+Elements of list state and entries of map state have times of their own. A list or map that is the value of another
+state has one time as a whole, as the rows of a rank or of a sink do.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.state import StateKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+
+_AWARE = "org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot"
+_TIMED = re.compile(r".*\.TtlStateFactory\$TtlSerializerSnapshot")
+
+
+def with_times(snapshot: TypeSerializerSnapshot, kind: StateKind) -> TypeSerializerSnapshot:
+    """The serializer of a state without times, with times."""
+    return _changed(snapshot, kind, constructed.ttl)
+
+
+def without_times(snapshot: TypeSerializerSnapshot, kind: StateKind) -> TypeSerializerSnapshot:
+    """The serializer of a state with times, without them."""
+    return _changed(snapshot, kind, lambda value: value)
+
+
+def _changed(
+    snapshot: TypeSerializerSnapshot,
+    kind: StateKind,
+    change: Callable[[TypeSerializerSnapshot], TypeSerializerSnapshot],
+) -> TypeSerializerSnapshot:
+    if snapshot.class_name == _AWARE:
+        snapshot = snapshot["inner"]
+    if kind not in (StateKind.LIST, StateKind.MAP):
+        return change(_value(snapshot))
+    *keys, values = snapshot.nested
+    return snapshot.with_fields(nested=(*keys, change(_value(values))))
+
+
+def _value(snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+    return snapshot.nested[1] if _TIMED.fullmatch(snapshot.class_name) else snapshot
