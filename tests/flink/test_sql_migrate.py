@@ -117,6 +117,9 @@ _VALUES = _groups(
 _OF_VALUES = "c STRING, s {0}, a {0}, b {0}, f {0}, l {0}"
 _WIDENED = _groups("customer, SUM(qty) AS s, MIN(qty) AS a, MAX(qty) AS b")
 _OF_WIDENED = "c STRING, s {0}, a {0}, b {0}"
+_OVER_QTY = (
+    "SELECT qty, customer, SUM(price) OVER (PARTITION BY customer ORDER BY ts) AS s FROM orders"
+)
 QUERIES = {
     "count": Query(COUNT, CN),
     "count_alias": Query(COUNT.replace("AS n", "AS number_of_orders"), CN),
@@ -213,6 +216,9 @@ QUERIES = {
         "SELECT id, customer, SUM(price) OVER (PARTITION BY customer ORDER BY ts) AS s FROM orders",
         "i BIGINT, c STRING, s DOUBLE",
     ),
+    # The planner casts in front of the operator.
+    "over_cast": Query(_OVER_QTY, "q BIGINT, c STRING, s DOUBLE"),
+    "over_wide": Query(_OVER_QTY, "q BIGINT, c STRING, s DOUBLE", qty="BIGINT"),
     "rates": Query("SELECT currency, rate FROM rates", "c STRING, r BIGINT"),
     "rates_note": Query("SELECT note, currency, rate FROM rates", "n STRING, c STRING, r BIGINT"),
     "materialized": Query(
@@ -282,6 +288,7 @@ PAIRS = {
     ("window_sum", "window"): Pair("GlobalWindowAggregate", "carried over"),
     ("over", "over_id"): Pair("OverAggregate", "carried over", (1, 2)),
     ("over_id", "over"): Pair("OverAggregate", "carried over"),
+    ("over_cast", "over_wide"): Pair("OverAggregate", "carried over"),
     ("values", "values_null"): Pair("GroupAggregate", "renamed"),
     ("values_int", "values_wide"): Pair("GroupAggregate", "carried over"),
     ("decimals", "decimals_wide"): Pair("GroupAggregate", "carried over"),

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from savepoint_extensions.sql_jobs.plans.compiled_plan import parse_type
+from savepoint_formats.snapshots.sql.wider_types import holds
+
 Origin = Hashable
 
 REFERENCES = {
@@ -67,6 +70,10 @@ def frozen(value: Any, inputs: Sequence[Rows], name: str = "") -> Hashable:
     match value:
         case {"kind": "INPUT_REF", "inputIndex": int(number)}:
             return origin_of(number, inputs)
+        case {"internalName": "$CAST$1", "operands": [{"kind": "INPUT_REF"} as column]} if _widens(
+            value
+        ):
+            return frozen(column, inputs)
         case {"leftKeys": [*_], "rightKeys": [*_]}:
             rest = {key: item for key, item in value.items() if key not in _KEYS_OF_JOINS}
             sides = (of_side(key, value.get(key) or (), inputs) for key in _KEYS_OF_JOINS)
@@ -81,6 +88,12 @@ def frozen(value: Any, inputs: Sequence[Rows], name: str = "") -> Hashable:
             return origin_of(number, inputs)
         case _:
             return value  # type: ignore[no-any-return]  # JSON has nothing else
+
+
+def _widens(cast: Mapping[str, Any]) -> bool:
+    """Whether a cast keeps all values: a planner may put it before or behind an operator."""
+    wide, narrow = parse_type(cast.get("type")), parse_type(cast["operands"][0].get("type"))
+    return wide is not None and narrow is not None and holds(wide, narrow)
 
 
 def of_side(name: str, value: Any, inputs: Sequence[Rows]) -> Any:

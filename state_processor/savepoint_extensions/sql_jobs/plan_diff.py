@@ -12,6 +12,7 @@ from savepoint_extensions.sql_jobs.state_reasons import (
     not_taken_back,
     rebuilding,
     renaming,
+    replacing,
     reshaping,
 )
 from savepoint_extensions.sql_jobs.stateful import CONNECTORS, Stateful, stateful
@@ -50,7 +51,8 @@ class SqlChange:
         new: Number of the operator in the new plan; None if it is lost.
         reason: Why, in one line; empty if nothing differs.
         description: The operator in the new plan, or in the old one if it is lost.
-        begin_empty: Aggregates of an operator that is carried over that count only from now on.
+        begin_empty: Aggregates of an operator that is carried over that count only from now on, and new
+            columns in place of others: they may be the same, renamed or computed in another way.
         not_taken_back: New columns of rows that are found by all their columns: if such an old row is
             taken back, it isn't found.
         rows: Number of its rows in the savepoint; None without a savepoint.
@@ -151,6 +153,7 @@ def _change(before: Stateful, after: Stateful | None) -> SqlChange:
     elif reason := "; ".join(renaming(before, after)):
         verdict = PlanVerdict.RENAMED
     is_carried = verdict is PlanVerdict.CARRIED_OVER
-    empty = tuple(map(str, new_calls(before, after))) if is_carried else ()
+    calls = map(str, new_calls(before, after))
+    empty = (*calls, *replacing(before, after)) if is_carried else ()
     missed = tuple(not_taken_back(before, after)) if is_carried else ()
     return SqlChange(verdict, number, after.node.id, reason, after.node.description, empty, missed)

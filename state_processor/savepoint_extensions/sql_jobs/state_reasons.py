@@ -72,6 +72,7 @@ def rebuilding(before: Stateful, after: Stateful) -> Iterator[str]:
     if _unique_keys(before) != _unique_keys(after):
         yield "the unique keys of its inputs changed"
     yield from _changed_types(before, after)
+    yield from _changed_names(before, after)
     yield from _changed_accumulators(before, after)
 
 
@@ -156,6 +157,18 @@ def not_taken_back(before: Stateful, after: Stateful) -> Iterator[str]:
             yield from (column.name for column in _not_found(before, after, number))
 
 
+def replacing(before: Stateful, after: Stateful) -> Iterator[str]:
+    """Names of new columns that may be old ones, renamed or computed in another way: old rows have null."""
+    if after.has_calls or (table_of(after.node) is not None and not after.keeps_rows):
+        return
+    for number in range(min(len(before.inputs), len(after.inputs))):
+        old, new = before.columns(number), after.columns(number)
+        gone = [old[origin] for origin in old if origin not in new]
+        for column in (new[origin] for origin in new if origin not in old):
+            if any(it.name == column.name or it.root == column.root for it in gone):
+                yield column.name
+
+
 def _never_null(
     old: Mapping[Hashable, NamedColumn], new: Mapping[Hashable, NamedColumn]
 ) -> Iterator[str]:
@@ -183,6 +196,15 @@ def _changed_types(before: Stateful, after: Stateful) -> Iterator[str]:
     for old, new in _columns_of_both(before, after):
         if old.type is not None and new.type is not None and not holds(new.type, old.type):
             yield f"column {new.name} is {type_text(new.type)}, it was {type_text(old.type)}"
+
+
+def _changed_names(before: Stateful, after: Stateful) -> Iterator[str]:
+    """A join of several inputs keeps rows in rows, whose types have the names of columns."""
+    for number in range(len(before.inputs) if before.node.kind == "multi-join" else 0):
+        old, new = before.columns(number), after.columns(number)
+        names = [new[it].name for it in new if it in old and new[it].name != old[it].name]
+        if names and before.rows.finds_whole_rows(number):
+            yield f"the types in its state have the old names of {', '.join(names)}"
 
 
 def _changed_accumulators(before: Stateful, after: Stateful) -> Iterator[str]:

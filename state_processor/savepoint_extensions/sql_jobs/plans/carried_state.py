@@ -129,13 +129,17 @@ class _RowChange:
     new: Row
 
     def origins(self) -> Iterator[int | None]:
-        """The old column of each new one. Columns of one origin have one value, and keep their order."""
+        """The old column of each new one; of those with one origin, the first one of its type."""
         places: dict[object, list[int]] = {}
         for number, column in enumerate(self.old):
             places.setdefault(column.origin, []).append(number)
         for column in self.new:
-            known = places.get(column.origin)
-            yield None if known is None else known.pop(0) if len(known) > 1 else known[0]
+            known = places.get(column.origin, [])
+            same = [it for it in known if self.old[it].type == column.type]
+            origin = next(iter((*same, *known)), None)
+            if origin is not None and len(known) > 1:
+                known.remove(origin)
+            yield origin
 
     @property
     def loses_columns(self) -> bool:

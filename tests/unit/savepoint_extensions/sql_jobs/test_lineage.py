@@ -108,3 +108,15 @@ def test_an_outer_join_takes_rows_back() -> None:
         join = node(3, "join", "abab", joinSpec={"joinType": join_type})
         made = lineage(scan(1, "t"), scan(2, "u"), join)
         assert takes_rows_back(made.rows(made.plan.nodes[3]).row_set) == is_updating
+
+
+def test_a_cast_that_keeps_all_values_is_no_other_column() -> None:
+    def cast(kind: str, to: str) -> dict[str, Any]:
+        column = {"kind": "INPUT_REF", "inputIndex": 0, "type": kind}
+        return {"kind": "CALL", "internalName": "$CAST$1", "operands": [column], "type": to}
+
+    casts = [cast("INT", "BIGINT"), cast("BIGINT", "INT"), cast("INT", "INT NOT NULL")]
+    made = lineage(scan(1, "t"), node(2, "calc", "abc", projection=casts))
+    wider, *others = made.rows(made.plan.nodes[2]).columns
+    assert wider == ("column", "t", "a")
+    assert wider not in others

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -218,3 +219,49 @@ def test_a_renamed_column_is_told(plan: Path, tmp_path: Path) -> None:
     assert run("sql-diff", plan, path, "--rename", "a=alpha")[0] == 0
     with pytest.raises(PlanError, match="no table of the old plan has a column ä"):
         sql_diff(plan, path, renames={"ä": "alpha"})
+
+
+def _joined(path: Path, name: str) -> Path:
+    """A plan that joins three tables, of which the last has a column of this name."""
+    scans = [
+        {
+            "id": number,
+            "type": "stream-exec-table-source-scan_1",
+            "outputType": f"ROW<`k` INT, `{column}` INT>",
+            "scanTableSource": {"table": {"identifier": f"t{number}"}},
+        }
+        for number, column in enumerate(("a", "b", name), 1)
+    ]
+    join = {
+        "id": 4,
+        "type": "stream-exec-multi-join_1",
+        "outputType": f"ROW<`k` INT, `a` INT, `k0` INT, `b` INT, `k1` INT, `{name}` INT>",
+        "inputUniqueKeys": [[], [], []],
+    }
+    edges = [{"source": scan["id"], "target": 4} for scan in scans]
+    path.write_text(json.dumps({"flinkVersion": "2.3", "nodes": [*scans, join], "edges": edges}))
+    return path
+
+
+def test_types_in_the_state_of_a_join_of_many_inputs_have_names(tmp_path: Path) -> None:
+    plans = [_joined(tmp_path / f"{name}.json", name) for name in ("c", "d")]
+    (change,) = (it for it in sql_diff(*plans, renames={"c": "d"}) if it.old == 4)
+    assert (change.verdict, change.reason) == (
+        "rebuilt",
+        "the types in its state have the old names of d",
+    )
+
+
+def test_a_column_in_place_of_another_one_is_accepted_by_its_name(
+    corpus: Path, tmp_path: Path
+) -> None:
+    folder = corpus / "sql-plans" / "stream-exec-deduplicate_1"
+    plan = next(iter(sorted(folder.rglob("*.json"))))
+    path = tmp_path / "renamed.json"
+    path.write_text(re.sub(r"([`\"])user([`\"])", r"\1buyer\2", plan.read_text()))
+    (change,) = (it for it in sql_diff(plan, path) if "Deduplicate" in it.description)
+    assert (change.verdict, change.begin_empty) == ("carried over", ("buyer",)), change.reason
+    assert "buyer is new: null in old rows" in change.reason
+    assert run("sql-diff", plan, path)[0] == 3
+    assert run("sql-diff", plan, path, "--accept", "buyer")[0] == 0
+    assert run("sql-diff", plan, path, "--rename", "user=buyer")[0] == 0
