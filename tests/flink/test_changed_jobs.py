@@ -50,6 +50,19 @@ def with_field(text: str) -> dict[str, str]:
     return {LAST: f'+ "{text}," {LAST}'}
 
 
+# Kryo writes a token with this serializer if it is given.
+OWN_SERIALIZER = """
+    public static class TokenSerializer extends com.esotericsoftware.kryo.Serializer<Token> {
+        public void write(com.esotericsoftware.kryo.Kryo kryo, com.esotericsoftware.kryo.io.Output output, Token token) { output.writeString("n" + token.number); }
+        public Token read(com.esotericsoftware.kryo.Kryo kryo, com.esotericsoftware.kryo.io.Input input, Class<? extends Token> type) { return new Token(Integer.parseInt(input.readString().substring(1))); }
+    }
+"""
+WITH_SERIALIZER = {
+    "        static Token first()": '        public String toString() { return "token " + number; }\n        static Token first()',
+    "    /** Avro knows it by reflection. */": OWN_SERIALIZER,
+}
+TOKENS = "[app.Job$Address: {{type: kryo}}, app.Job$Token: {{type: kryo, kryo-type: {}, class: app.Job$TokenSerializer}}]"
+
 # A change, and the rule about it; Flink restores these.
 RESTORED: tuple[Case, ...] = (
     (Version("same"), ""),
@@ -517,6 +530,33 @@ def test_collections_that_kryo_writes_and_cannot_read(
     Savepoint.load(spark, old.savepoint, uids=UIDS).rename_class(*where.split(" → ")).write(out)
     assert judged(out, old.savepoint, tmp_path, backend).verdict == "restorable"
     assert cluster.run(version, out).kept["words"] == ["[a, b]"] * 5
+
+
+def test_a_serializer_of_kryo_reads_what_another_one_wrote(jobs: Jobs, tmp_path: Path) -> None:
+    cluster = jobs.of(FLINK_2)
+    versions = {"none": Version("kryo none", WITH_SERIALIZER)} | {
+        kind: Version(
+            f"kryo {kind}",
+            WITH_SERIALIZER,
+            config={"pipeline.serialization-config": TOKENS.format(kind)},
+        )
+        for kind in ("registered", "default")
+    }
+    olds = {kind: cluster.run(version).savepoint for kind, version in versions.items()}
+
+    def found(old: str, new: str, backend: str) -> tuple[set[str], str]:
+        """The tokens that Flink finds, or none if it fails; and the doctor's verdict."""
+        run = cluster.run(versions[new].on(backend), olds[old])
+        said = judged(olds[old], olds[new], tmp_path, backend)
+        assert "kryo-serializer" in rules_of(said) or said.verdict == "restorable"
+        return set(run.kept.get("token", ())), said.verdict
+
+    # The serializer of the class finds its number in the first bytes of the text.
+    assert found("registered", "none", "rocksdb") == ({"token 55"}, "silent corruption")
+    assert found("none", "default", "rocksdb") == (set(), "silent corruption")
+    assert found("registered", "none", "hashmap") == ({"token 1"}, "restorable")
+    assert found("default", "registered", "rocksdb") == ({"token 1"}, "restorable")
+    assert found("default", "none", "rocksdb") == ({"token 1"}, "restorable")
 
 
 def test_a_new_field_has_the_value_of_its_initializer(jobs: Jobs) -> None:

@@ -8,6 +8,7 @@ from savepoint_extensions.upgrade.compatibility.job_rules import ANOTHER_STATE
 from savepoint_extensions.upgrade.compatibility.operator_rules import FORST, ROCKSDB
 from savepoint_extensions.upgrade.compatibility.rules import Rule, Verdict, on
 from savepoint_extensions.upgrade.compatibility.serializer_resolution import Outcome, Resolution
+from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ _EVOLUTION = (
     "serialization/schema_evolution/"
 )
 _TTL_MIGRATION = "FLINK-32955; TtlAwareSerializerSnapshot"
+_KRYO_SERIALIZERS = "KryoSerializerSnapshot; KryoRegistration"
 _GENERIC_AVRO = "AvroSerializer; org.apache.avro.generic.GenericDatumWriter"
 _FIRST_WITH_TTL_MIGRATION = (2, 2)
 
@@ -60,6 +62,17 @@ def _changed(rule: str) -> Callable[[StatePair], Iterator[str]]:
         for role, resolution in pair.resolutions.items():
             is_fixed = role in ("key", "namespace") and not _is_broadcast(pair)
             if not is_fixed:
+                yield from (change.where for change in resolution.changes if change.rule == rule)
+
+    return finds
+
+
+def _by_key(rule: str) -> Callable[[StatePair], Iterator[str]]:
+    """Finds the changes named by a rule in state of keys, also in keys and namespaces."""
+
+    def finds(pair: StatePair) -> Iterator[str]:
+        if pair.old is not None and StateKind(pair.old.kind).is_keyed:
+            for resolution in pair.resolutions.values():
                 yield from (change.where for change in resolution.changes if change.rule == rule)
 
     return finds
@@ -278,6 +291,30 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         " the new job does not register it",
         "register the class again",
         "KryoSerializerSnapshot",
+    ),
+    Rule(
+        "kryo-serializer",
+        Verdict.SILENT_CORRUPTION,
+        _by_key("kryo-serializer"),
+        "the new job gives Kryo another serializer for the class of the values. Flink compares only the names"
+        " of classes: it restores, and the new serializer reads what the old one wrote. Values are wrong"
+        " without an error, or the first access fails",
+        "restore it once with the hashmap backend, which reads a savepoint by the old serializers, and take"
+        " another one there; or let the new serializer read what the old one wrote; or give the class the old serializer again; or "
+        + ANOTHER_STATE,
+        _KRYO_SERIALIZERS,
+        crosses=on("", ROCKSDB, FORST),
+    ),
+    Rule(
+        "kryo-serializer-perhaps",
+        Verdict.UNKNOWN,
+        _by_key("kryo-serializer-perhaps"),
+        "the new job gives Kryo another serializer for a class. Flink restores, and if values have objects of the"
+        " class, the new serializer reads what the old one wrote: values are wrong, or the access fails",
+        "look for the class with savepoint classes PATH: nothing needs to be done if no value has it. Else"
+        " restore the savepoint once with the hashmap backend, and take another one there",
+        _KRYO_SERIALIZERS,
+        crosses=on("", ROCKSDB, FORST),
     ),
     Rule(
         "ttl-changed",

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.upgrade.compatibility.avro_resolution import unread_parts, unwritten_parts
 from savepoint_extensions.upgrade.compatibility.facts import part_of
+from savepoint_extensions.upgrade.compatibility.kryo_serializers import changed_serializers
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.nested import framed_snapshot
@@ -234,6 +235,10 @@ def _kryo(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) 
             gone = ", ".join(name for name in before if name not in after)
             where = f"{place}: {gone or 'another order'}"
             resolved.append(Resolution.of(Outcome.RECONFIGURED, "kryo-registrations", where))
+    for name, change in changed_serializers(old, new):
+        rule = "kryo-serializer" if name == old["type_class"] else "kryo-serializer-perhaps"
+        where = f"{place}: {name}: {change}"
+        resolved.append(Resolution.of(Outcome.RECONFIGURED, rule, where))
     return Resolution.joined(resolved)
 
 

@@ -9,6 +9,8 @@ import pytest
 from savepoint_extensions.upgrade.compatibility.avro_resolution import unread_parts, unwritten_parts
 from savepoint_extensions.upgrade.compatibility.serializer_resolution import Outcome, resolve
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
+from savepoint_formats.snapshots.fields import OptionalEntry, utf_bytes
+from savepoint_formats.snapshots.kryo import SERIALIZER_CLASS
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
@@ -30,6 +32,25 @@ def unloaded(snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         for entry in snapshot["registrations"]
     )
     return snapshot.with_fields(registrations=tuple(entries))
+
+
+AVRO_ARRAY = "org.apache.avro.generic.GenericData$Array"
+
+
+def given(
+    snapshot: TypeSerializerSnapshot, **serializers: dict[str, str]
+) -> TypeSerializerSnapshot:
+    """Kryo with serializers that the job gave it, by the part of the snapshot and the class."""
+    parts = {}
+    for part, classes in serializers.items():
+        entries = {entry.name: entry for entry in snapshot[part]}
+        for name, serializer in classes.items():
+            value = utf_bytes(serializer)
+            if part == "registrations":
+                value = utf_bytes(name) + SERIALIZER_CLASS.to_bytes(4, "big") + value
+            entries[name] = OptionalEntry(name, utf_bytes(name), value)
+        parts[part] = tuple(entries.values())
+    return snapshot.with_fields(**parts)
 
 
 CASES = {
@@ -102,6 +123,30 @@ CASES = {
         {"kryo-registration-lost": "value: shop.B"},
     ),
     "class of a registration there again": (unloaded(TOKEN), TOKEN, Outcome.AS_IS, {}),
+    "serializer of the class of the values": (
+        TOKEN,
+        given(TOKEN, registrations={"shop.Token": "shop.Own"}),
+        Outcome.RECONFIGURED,
+        {"kryo-serializer": "value: shop.Token: Kryo's own serializer → shop.Own"},
+    ),
+    "serializer of a class that values may have": (
+        given(TOKEN, registrations={"shop.A": "shop.Own"}),
+        given(TOKEN, registrations={"shop.A": "shop.Other"}),
+        Outcome.RECONFIGURED,
+        {"kryo-serializer-perhaps": "value: shop.A: shop.Own → shop.Other"},
+    ),
+    "serializer that the job goes on with": (
+        given(TOKEN, default_serializer_classes={"shop.C": "shop.Own"}),
+        TOKEN,
+        Outcome.RECONFIGURED,
+        {"kryo-registrations": "value: shop.C"},
+    ),
+    "serializer of Avro's arrays, which a job without Avro has not": (
+        TOKEN,
+        given(TOKEN, registrations={AVRO_ARRAY: "shop.Own"}),
+        Outcome.AS_IS,
+        {},
+    ),
     "own serializer": (
         OWN,
         replace(OWN, body=b"2"),
