@@ -38,7 +38,7 @@ class _KeyCommand(Command):
 @options.times
 @options.undescribed_subclasses
 def key(
-    output: Output, opening: Opening, key: str, operator: str | None, times: Times, **read: Any
+    output: Output, opening: Opening, key: str, operator: str | None, times: Times, **forms: Any
 ) -> None:
     """Show everything that KEY has in the savepoint at PATH: states, windows and timers.
 
@@ -49,7 +49,7 @@ def key(
     savepoint key s3://jobs/orders/savepoint-1a2b customer-001
     savepoint key s3://jobs/orders/savepoint-1a2b '{"f0": 7, "f1": "EUR"}' --operator summarize
     """
-    key_state = opening.open().key(key, operator=operator, **read)
+    key_state = opening.open().with_forms(**forms).key(key, operator=operator)
     for key_rows in key_state.tables:
         title = f"{key_rows.operator}.{key_rows.table}"
         place = {"operator": key_rows.operator, "table": key_rows.table}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
     from state_processor import FoundValues, SavepointWriter
 
+_FORMS = ("nanoseconds", "undescribed_subclasses")
 _SQL_OPTIONS = ("value", "expression", "where")
 _nanoseconds = common_option(
     "--nanoseconds",
@@ -44,10 +45,11 @@ _of_operator = options.operator_option(
 
 
 def _evaluates(change: Change) -> Change:
-    """Starts Spark for a change with a SQL option, after looking up the names."""
+    """Starts Spark for a change with a SQL option, after looking up the names; sets forms of values."""
 
     @wraps(change)
     def changed(writer: SavepointWriter, **values: Any) -> SavepointWriter:
+        writer = writer.with_forms(**{name: values.pop(name) for name in _FORMS})
         if any(values.get(name) is not None for name in _SQL_OPTIONS):
             planned = writer.operator(values["operator"]).change
             if planned is not None and "state" in values:
@@ -170,7 +172,7 @@ def drop_constant(
 @click.argument("new")
 @_changes_values
 def rename_field(
-    writer: SavepointWriter, operator: str, state: str, old: str, new: str, **read: Any
+    writer: SavepointWriter, operator: str, state: str, old: str, new: str
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with the field OLD of a STATE's POJOs renamed to NEW.
 
@@ -180,7 +182,7 @@ def rename_field(
     \b
     savepoint rename-field s3://jobs/savepoint-1a2b stateful customer address.zip code s3://jobs/new
     """
-    return writer.rename_field(operator, state, old, new, **read)
+    return writer.rename_field(operator, state, old, new)
 
 
 @_state_command
@@ -201,7 +203,6 @@ def add_field(
     field_type: str,
     value: str | None,
     before: str | None,
-    **read: Any,
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with a new FIELD in the values of a STATE.
 
@@ -217,15 +218,13 @@ def add_field(
         from pyspark.sql import functions  # noqa: PLC0415  # Spark is slow to import
 
         column = functions.expr(value)
-    return writer.add_field(operator, state, field, field_type, column, before=before, **read)
+    return writer.add_field(operator, state, field, field_type, column, before=before)
 
 
 @_state_command
 @click.argument("field")
 @_changes_values
-def drop_field(
-    writer: SavepointWriter, operator: str, state: str, field: str, **read: Any
-) -> SavepointWriter:
+def drop_field(writer: SavepointWriter, operator: str, state: str, field: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the FIELD in the values of a STATE.
 
     In a SQL row, later fields move up.
@@ -233,7 +232,7 @@ def drop_field(
     \b
     savepoint drop-field s3://jobs/savepoint-1a2b stateful customer tags s3://jobs/smaller
     """
-    return writer.drop_field(operator, state, field, **read)
+    return writer.drop_field(operator, state, field)
 
 
 @_state_command
@@ -241,7 +240,7 @@ def drop_field(
 @click.argument("field_type", metavar="TYPE")
 @_changes_values
 def widen_field(
-    writer: SavepointWriter, operator: str, state: str, field: str, field_type: str, **read: Any
+    writer: SavepointWriter, operator: str, state: str, field: str, field_type: str
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with a wider TYPE for a FIELD.
 
@@ -251,7 +250,7 @@ def widen_field(
     \b
     savepoint widen-field s3://jobs/savepoint-1a2b stateful customer purchases LONG s3://jobs/new
     """
-    return writer.widen_field(operator, state, field, field_type, **read)
+    return writer.widen_field(operator, state, field, field_type)
 
 
 @_state_command
@@ -325,7 +324,7 @@ def delete_keys(
     certificates: tuple[str, ...],
     *,
     rewrite: bool,
-    **read: Any,
+    **forms: Any,
 ) -> None:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.
 
@@ -351,9 +350,10 @@ def delete_keys(
     if found_file is None:
         (operator,) = operators
         writer.operator(operator)
-        session = writer.with_session(started_session())
+        shown = writer.with_forms(**forms)
+        session = shown.with_session(started_session())
         with errors_of_spark():
-            destination.write(output, session.delete_keys(operator, str(where), **read))
+            destination.write(output, session.delete_keys(operator, str(where)))
         return
     known = state_processor.FoundValues.of_json(
         options.utf8_text(Path(found_file).read_bytes(), found_file), found_file

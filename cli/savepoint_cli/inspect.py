@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from savepoint_database.files.schema_texts import SchemaForm
     from savepoint_database.snapshot.description import OperatorDescription
     from savepoint_database.types.timer_dates import Times
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
 
 
 _SCREEN, _LARGEST = 24, 10
@@ -176,6 +177,7 @@ def show(
     where: str | None,
     merge: dict[str, str],
     times: Times,
+    undescribed_subclasses: UndescribedSubclasses,
     **read: Any,
 ) -> None:
     """Show rows of TABLE of the savepoint at PATH, without Spark.
@@ -184,7 +186,7 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state -n 5
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
-    savepoint = opening.open()
+    savepoint = opening.open().with_forms(undescribed_subclasses=undescribed_subclasses)
     with options.usage_errors():
         scan = savepoint.scan(table, merge=merge or None, **read)
         names = scan.schema.names

@@ -56,7 +56,9 @@ class Leg:
     def written(self, writer: SavepointWriter, savepoint: Any) -> SavepointWriter:
         """The savepoint with this state made of the rows that it has."""
         keyed = {"columns": self.columns, "with_key_group": True, "with_times": True}
-        rows = savepoint.read_table(self.table, **_EXACT, **(keyed if self.columns else {}))
+        rows = savepoint.with_forms(**_EXACT).read_table(
+            self.table, **(keyed if self.columns else {})
+        )
         return writer.with_state(self.operator, self.state, rows)
 
 
@@ -155,5 +157,5 @@ def _rows(savepoint: Savepoint) -> dict[str, list[str]]:
 
 def _rows_of(savepoint: Savepoint, name: str) -> list[str]:
     has_values = bool(savepoint.table(name)[1].state_columns())
-    scan = savepoint.scan(name, undescribed_subclasses="bytes", with_times=has_values)
+    scan = savepoint.with_forms(undescribed_subclasses="bytes").scan(name, with_times=has_values)
     return sorted(map(repr, scan.to_arrow().to_pylist()))

@@ -59,7 +59,9 @@ def rows_of(sample: Path) -> Iterator[tuple[str, Any]]:
         for table in operator.readable_tables:
             name = f"{operator.name}.{table.name}"
             for size in (None, 64):
-                scan = savepoint.scan(name, chunk_size=size, undescribed_subclasses="bytes")
+                scan = savepoint.with_forms(undescribed_subclasses="bytes").scan(
+                    name, chunk_size=size
+                )
                 batches = [*scan.batches()]
                 yield f"{name} by {size} bytes", [batch.to_pylist() for batch in batches]
             for column, state in table.state_columns() if table.name == "keyed_state" else ():

@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _READ_AS_BYTES = (
-    "; or read it as bytes, with undescribed_subclasses='bytes' (--undescribed-subclasses bytes), or"
-    " choose other columns"
+    "; or read it as bytes: with_forms(undescribed_subclasses='bytes') or"
+    " --undescribed-subclasses bytes, or choose other columns"
 )
 
 

@@ -27,8 +27,8 @@ Hides = Literal["nothing", "fields", "all"]
 def hidden_advice(wanted: str) -> str:
     """Advice for an error that ``undescribed_subclasses=wanted`` avoids."""
     return (
-        "; describe the class (kryo_classes, --classes), or see what can be told apart with"
-        f" undescribed_subclasses={wanted!r} (--undescribed-subclasses {wanted})"
+        "; describe the class (kryo_classes, --classes), or see what can be told apart after"
+        f" with_forms(undescribed_subclasses={wanted!r}) (--undescribed-subclasses {wanted})"
     )
 
 

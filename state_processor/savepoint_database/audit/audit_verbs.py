@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database import audit, checks, sql
 from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot.value_forms import with_old_keywords
 from savepoint_formats.errors import UnknownUidWarning
 from savepoint_formats.locations.location import path_text
-from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
+from savepoint_formats.scan.read_options import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from savepoint_database.checks.verification import Depth, Verification
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 class AuditVerbs(Snapshot):
@@ -48,12 +48,11 @@ class AuditVerbs(Snapshot):
         """
         return checks.Verification.of(self, depth)
 
+    @with_old_keywords
     def sql(
         self,
         query: str,
         *,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         times: Times = "numbers",
         allow_files: bool = False,
         memory_limit: str = "50%",
@@ -71,8 +70,6 @@ class AuditVerbs(Snapshot):
 
         Args:
             query: One query in DuckDB's SQL.
-            nanoseconds: The form of times with more digits than microseconds.
-            undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes.
             times: ``dates`` turns the times of timers into timestamps; ``numbers`` are milliseconds.
             allow_files: Whether the query may read files of this machine, for example by ``read_csv``.
             memory_limit: Memory for DuckDB: ``4GB``, or a fraction of the machine's such as ``50%``.
@@ -88,9 +85,7 @@ class AuditVerbs(Snapshot):
         Example:
             >>> savepoint.sql("SELECT key, total FROM summarize.keyed_state WHERE total > 100")
         """
-        options = ReadOptions(
-            nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
-        )
+        options = ReadOptions(**self.forms.options())
         stored = None if cache is None else sql.TableCache(path_text(cache))
         with sql.SqlDatabase(
             self,
@@ -102,12 +97,12 @@ class AuditVerbs(Snapshot):
         ) as database:
             return database.query(query).read_all()
 
+    @with_old_keywords
     def key(
         self,
         key: Any,
         *,
         operator: str | None = None,
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> KeyState:
         """All state of one key: its states, windows and timers, across operators.
 
@@ -118,7 +113,6 @@ class AuditVerbs(Snapshot):
                 text: bytes in hexadecimal, structs and lists as JSON.
             operator: The uid or hash of the only operator to search; by default all operators whose
                 keys have the type.
-            undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes.
 
         Returns:
             The rows of each table that has the key, as tables of Arrow.
@@ -131,7 +125,7 @@ class AuditVerbs(Snapshot):
         Example:
             >>> savepoint.key("customer-001").table("stateful.keyed_state").to_pandas()
         """
-        return audit.KeyState.of(self, key, operator, undescribed_subclasses)
+        return audit.KeyState.of(self, key, operator, self.forms.undescribed_subclasses)
 
     def diff(
         self, other: Snapshot | PathText, table: str | None = None, *, with_times: bool = False

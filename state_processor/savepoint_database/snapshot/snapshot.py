@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,6 +30,7 @@ from savepoint_database.snapshot.operator import Operator, id_called, names_by_i
 from savepoint_database.snapshot.query_plan import QUERY_NODES
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms, with_old_keywords
 from savepoint_database.types.lazy_names import named
 from savepoint_formats.errors import (
     OperatorNotFoundError,
@@ -75,6 +76,7 @@ class Snapshot:
         kryo: Dialect of Kryo's bytes: its version, and the classes that the user described.
         plan: The compiled plan of the job, if the user gave it.
         metadata_bytes: The ``_metadata`` file as it was when it was opened.
+        forms: The forms of values that have no exact column, see ``with_forms``.
     """
 
     path: str
@@ -84,6 +86,7 @@ class Snapshot:
     _operators: tuple[Operator, ...]
     plan: QueryPlan | None
     metadata_bytes: bytes
+    forms: ValueForms = field(default=DEFAULT_FORMS, kw_only=True)
 
     @classmethod
     def open(
@@ -186,6 +189,39 @@ class Snapshot:
             for uid, rows in (planned.get(record.operator_id, (None, None)),)
         )
         return cls(path, metadata, directory, kryo, operators, compiled, data)
+
+    def with_forms(
+        self,
+        *,
+        nanoseconds: Nanoseconds | None = None,
+        undescribed_subclasses: UndescribedSubclasses | None = None,
+    ) -> Self:
+        """The same savepoint with other forms of values that have no exact column.
+
+        All reads, queries and changes of the returned savepoint show values in these forms, and
+        expressions see them so. A form that is None stays as it is.
+
+        Args:
+            nanoseconds: Times with digits below the microseconds of Spark and files; Arrow has all digits.
+                ``refuse``, the default, raises ``InexactTimeError`` if such a digit is not 0. ``struct``
+                (``seconds`` and ``nanos`` since the epoch) and ``text`` have all digits and can be
+                written again. ``truncate`` cuts them off.
+            undescribed_subclasses: POJOs whose subclass no snapshot describes. ``refuse``, the default,
+                raises ``UndecodableError``. ``bytes`` shows the bytes and the reason in a field
+                ``$undecoded``; fields that it hides are null. Such a value is written back as its bytes.
+                ``rest`` also leaves out elements and entries that it hides.
+
+        Raises:
+            ValueError: There is no such form.
+
+        Example:
+            >>> exact = Savepoint.load(spark, "s3://jobs/savepoint-1a2b").with_forms(nanoseconds="struct")
+            >>> exact.read_keyed_state("orders").select("at.seconds", "at.nanos").show()
+        """
+        forms = self.forms.changed(
+            nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
+        )
+        return replace(self, forms=forms)
 
     def operators(self) -> tuple[Operator, ...]:
         """The operators, in the order of the file."""
@@ -322,6 +358,7 @@ class Snapshot:
         names = (operator.name for operator in self._operators)
         raise OperatorNotFoundError.among(self.path, name.partition(".")[0], names)
 
+    @with_old_keywords
     def scan(  # noqa: PLR0913  # the options of a read
         self,
         table: str,
@@ -335,8 +372,6 @@ class Snapshot:
         with_subtask: bool = False,
         with_scope: bool = False,
         with_times: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         chunk_size: int | None = CHUNK_SIZE,
     ) -> TableScan:
         """The scan of a table, which reads Arrow without Spark.
@@ -355,12 +390,6 @@ class Snapshot:
             with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp``, the time of their last access, and ``value``.
-            nanoseconds: How an export of the scan shows times with more digits than microseconds: ``refuse``
-                raises ``InexactTimeError``, ``struct`` and ``text`` have all digits, ``truncate`` cuts them off. Arrow
-                itself has all of them.
-            undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes. ``refuse`` raises
-                ``UndecodableError``. ``bytes`` shows the bytes and the reason in a field ``$undecoded``, with null for
-                fields that it hides. ``rest`` also leaves out elements and entries that it hides.
             chunk_size: The size in bytes beyond which a key group is decoded chunk by chunk; None never
                 divides one.
 
@@ -378,7 +407,7 @@ class Snapshot:
             >>> for batch in scan.batches():
             ...     print(batch.num_rows)
         """
-        options = ReadOptions.of(locals())
+        options = ReadOptions.of({**locals(), **self.forms.options()})
         operator, name = self._named(table)
         return operator.look_up(name, options)
 

@@ -274,7 +274,7 @@ def _spark_values(
     ):
         raise InexactTimeError(
             f"a time of {numbers[is_other][0]} {unit} since the epoch, beyond Spark's timestamps:"
-            " read other columns, or the nearest time with nanoseconds='truncate'"
+            " read other columns, or the nearest time after with_forms(nanoseconds='truncate')"
         )
     is_null = values.is_null().to_numpy(zero_copy_only=False)
     return pa.array(micros, pa.int64(), mask=is_null).view(wanted)
@@ -308,9 +308,9 @@ def _time_texts(values: pa.Array) -> pa.Array:
 def _inexact(value: pa.StructArray) -> InexactTimeError:
     (text,) = texts_of(value).to_pylist()
     return InexactTimeError(
-        f"the time {text}, which does not fit a timestamp of microseconds: read with"
-        " nanoseconds='struct' or nanoseconds='text' (--nanoseconds), which are exact and can be"
-        " written again, or with nanoseconds='truncate' to lose digits"
+        f"the time {text}, which does not fit a timestamp of microseconds: read it after"
+        " with_forms(nanoseconds='struct') or 'text' (--nanoseconds), which are exact and can"
+        " be written again, or with 'truncate' to lose digits"
     )
 
 

@@ -148,10 +148,9 @@ class SavepointBrowser(App[None]):
         self._pages, self._page = None, None
         self._rows.show_records(())
         scan = partial(
-            self._savepoint.scan,
+            self._savepoint.with_forms(undescribed_subclasses="bytes").scan,
             place.table.table,
             columns=place.columns,
-            undescribed_subclasses="bytes",
         )
         pages = await self._answer("reading …", lambda: RowPages(scan(), self._page_rows))
         if pages is not None:
@@ -231,10 +230,10 @@ class SavepointBrowser(App[None]):
         self._go(partial(self._show_key, event.key, event.operator))
 
     async def _show_key(self, key: str, operator: str | None = None) -> None:
-        savepoint = self._savepoint
+        savepoint = self._savepoint.with_forms(undescribed_subclasses="bytes")
         key_state = await self._answer(
             "looking for the key …",
-            lambda: savepoint.key(key, operator=operator, undescribed_subclasses="bytes"),
+            lambda: savepoint.key(key, operator=operator),
         )
         if key_state is not None and key_state.is_found:
             self._tell("")

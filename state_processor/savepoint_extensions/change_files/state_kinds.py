@@ -63,7 +63,7 @@ def _delete_keys(writer: SavepointWriter, words: Words) -> SavepointWriter:
     if words["found"] is None:
         subclasses: Any = words["undescribed-subclasses"] or "refuse"
         operator, where = words["operator"], words["where"]
-        return writer.delete_keys(operator, where, undescribed_subclasses=subclasses)
+        return writer.with_forms(undescribed_subclasses=subclasses).delete_keys(operator, where)
     from pathlib import Path  # noqa: PLC0415  # most changes read no file
 
     from state_processor import FoundValues  # noqa: PLC0415  # loads an extension

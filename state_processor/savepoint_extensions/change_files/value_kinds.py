@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from savepoint_database.snapshot.value_forms import FORM_NAMES
 from savepoint_extensions.change_files.change_kinds import ChangeKind
 from savepoint_extensions.change_files.change_words import TextWord
 from savepoint_extensions.change_files.state_kinds import OPERATOR, STATE, SUBCLASSES
@@ -23,15 +24,15 @@ def _of_values(*words: ChangeWord) -> tuple[ChangeWord, ...]:
     return (OPERATOR, STATE, *words, _NANOSECONDS, SUBCLASSES)
 
 
-def _read(words: Words) -> dict[str, Any]:
-    """How values are read: the arguments that all verbs about values have."""
-    names = {"nanoseconds": "nanoseconds", "undescribed_subclasses": "undescribed-subclasses"}
-    return {argument: words[name] or "refuse" for argument, name in names.items()}
+def _in_forms(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    """The writer that sees values in the forms that an entry names."""
+    forms: dict[str, Any] = {name: words[name.replace("_", "-")] for name in FORM_NAMES}
+    return writer.with_forms(**{name: form or "refuse" for name, form in forms.items()})
 
 
 def _rename_field(writer: SavepointWriter, words: Words) -> SavepointWriter:
     place = (words["operator"], words["state"])
-    return writer.rename_field(*place, words["old"], words["new"], **_read(words))
+    return _in_forms(writer, words).rename_field(*place, words["old"], words["new"])
 
 
 def _add_field(writer: SavepointWriter, words: Words) -> SavepointWriter:
@@ -41,27 +42,26 @@ def _add_field(writer: SavepointWriter, words: Words) -> SavepointWriter:
 
         value = functions.expr(words["value"])
     field = (words["operator"], words["state"], words["field"], words["type"])
-    return writer.add_field(*field, value, before=words["before"], **_read(words))
+    return _in_forms(writer, words).add_field(*field, value, before=words["before"])
 
 
 def _drop_field(writer: SavepointWriter, words: Words) -> SavepointWriter:
     field = (words["operator"], words["state"], words["field"])
-    return writer.drop_field(*field, **_read(words))
+    return _in_forms(writer, words).drop_field(*field)
 
 
 def _widen_field(writer: SavepointWriter, words: Words) -> SavepointWriter:
     field = (words["operator"], words["state"], words["field"], words["type"])
-    return writer.widen_field(*field, **_read(words))
+    return _in_forms(writer, words).widen_field(*field)
 
 
 def _update_state(writer: SavepointWriter, words: Words) -> SavepointWriter:
-    return writer.update_state(
+    return _in_forms(writer, words).update_state(
         words["operator"],
         words["state"],
         words["set"],
         where=words["where"],
         last_access=words["last-access"],
-        **_read(words),
     )
 
 

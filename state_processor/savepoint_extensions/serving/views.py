@@ -99,7 +99,8 @@ def key(served: Served, given: QueryParams) -> Values:
     text, operator = given.get("key", ""), given.get("operator") or None
     if not text:
         return {"key": ""}
-    key_state = served.savepoint.key(text, operator=operator, undescribed_subclasses="bytes")
+    shown = served.savepoint.with_forms(undescribed_subclasses="bytes")
+    key_state = shown.key(text, operator=operator)
     return {
         "key": text,
         "is_found": key_state.is_found,

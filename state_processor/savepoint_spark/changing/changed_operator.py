@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, Self
 
+from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms
 from savepoint_formats.errors import (
     KeyTypeError,
     SchemaChangeError,
@@ -15,7 +16,6 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
-from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.snapshots.enum_constants import constants_of
 from savepoint_formats.state_files.state import StateKind
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.snapshots.enum_constants import ConstantChange
@@ -219,7 +218,7 @@ class ChangedOperator(OperatorChanges):
         return self._table(spark, next(tables))
 
     def _table(
-        self, spark: SparkSession | None, table: Table, subclasses: UndescribedSubclasses = "refuse"
+        self, spark: SparkSession | None, table: Table, forms: ValueForms = DEFAULT_FORMS
     ) -> ChangedTable:
         given = self.added.keyed
         if given is not None and table.states[0].kind.is_keyed:
@@ -230,8 +229,7 @@ class ChangedOperator(OperatorChanges):
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:
             return replace(changed[table.name], spark=spark)
-        shown = checked_subclasses(subclasses)
-        unchanged = ChangedTable(spark, self.operator, table, undescribed_subclasses=shown)
+        unchanged = ChangedTable(spark, self.operator, table, **forms.options())
         return unchanged.with_names(self.names)
 
     def with_table(self, table: ChangedTable) -> Self:
@@ -241,12 +239,10 @@ class ChangedOperator(OperatorChanges):
         others = (other for other in self.tables if other.table != table.table)
         return replace(self, tables=(*others, table))
 
-    def without_keys(
-        self, spark: SparkSession, where: Column | str, subclasses: UndescribedSubclasses
-    ) -> Self:
+    def without_keys(self, spark: SparkSession, where: Column | str, forms: ValueForms) -> Self:
         """See ``SavepointWriter.delete_keys``."""
         keyed = (table for table in self.operator.readable_tables if table.states[0].kind.is_keyed)
-        tables = [self._table(spark, table, subclasses) for table in keyed]
+        tables = [self._table(spark, table, forms) for table in keyed]
         rows = [table.data(with_encoded_keys=True) for table in tables if table.has_keys]
         keys = keys_where(rows, where, self.operator.name)
         return replace(self, deleted=keys if self.deleted is None else self.deleted.union(keys))

@@ -102,6 +102,6 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
         return
     raise SchemaChangeError(
         f"a value of type {leaf.type} is finer or further away than the microseconds that Spark"
-        " has, and would be written as another one: leave the state as it is, or change it with"
-        " nanoseconds='struct'"
+        " has, and would be written as another one: leave the state as it is, or change it after"
+        " with_forms(nanoseconds='struct')"
     )

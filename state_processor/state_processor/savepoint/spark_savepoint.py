@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
 
+from savepoint_database.snapshot.value_forms import with_old_keywords
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.scan.merged_columns import mergeable_states
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.key_groups import KeyGroupRange
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.reading.functions import (
         KeyedStateReaderFunction,
@@ -48,6 +47,7 @@ class SparkSavepoint(SparkTables):
         uids: The uids that the user gave and the savepoint lacks.
     """
 
+    @with_old_keywords
     def read_keyed_state(  # noqa: PLR0913  # the options of a read
         self,
         uid: str,
@@ -63,8 +63,6 @@ class SparkSavepoint(SparkTables):
         with_subtask: bool = False,
         with_scope: bool = False,
         with_times: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
@@ -83,7 +81,7 @@ class SparkSavepoint(SparkTables):
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them. It may
                 use columns that are not wanted. It sees times as timestamps, whatever
-                ``nanoseconds`` says.
+                ``with_forms`` says.
             flat: The name of a list or map state. A row is then an element (``list_index``,
                 ``list_value``) or an entry (``map_key``, ``map_value``), not a key.
             with_key_group: Adds the column ``key_group``, also to ``columns``.
@@ -91,14 +89,6 @@ class SparkSavepoint(SparkTables):
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp``, the time of their last
                 access, and ``value``.
-            nanoseconds: The form of times with digits below Spark's microseconds. ``refuse``
-                raises ``InexactTimeError`` if such a digit is not 0. ``struct`` (``seconds`` and
-                ``nanos`` since the epoch) and ``text`` have all digits and can be written again.
-                ``truncate`` cuts them off.
-            undescribed_subclasses: The form of a POJO whose subclass no snapshot describes.
-                ``refuse`` raises ``UndecodableError``. ``bytes`` shows its bytes and the reason in
-                a field ``$undecoded``; fields that it hides are null. ``rest`` also leaves out
-                elements and entries that it hides.
             chunk_size: A larger key group is decoded this many bytes at a time; None
                 never divides one.
             split_size: The approximate size in bytes of a Spark partition; None lets the scan
@@ -123,11 +113,12 @@ class SparkSavepoint(SparkTables):
             >>> savepoint.read_keyed_state("summarize", where="total > 100").show()
             >>> savepoint.read_keyed_state("summarize", Totals(), schema="key INT, total DOUBLE")
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         if reader is not None or schema is not None:
             return self._by_function(KeyedReaderJob, uid, reader, schema, asked)
         return read_rows(self, f"{self.operator(uid).name}.{KEYED_STATE}", asked)
 
+    @with_old_keywords
     def read_local_state(  # noqa: PLR0913  # the options of a read
         self,
         uid: str,
@@ -142,8 +133,6 @@ class SparkSavepoint(SparkTables):
         with_subtask: bool = False,
         with_scope: bool = False,
         with_times: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
@@ -165,8 +154,6 @@ class SparkSavepoint(SparkTables):
             with_subtask: Adds the column ``subtask``.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
-            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
-            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
             chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
@@ -185,9 +172,10 @@ class SparkSavepoint(SparkTables):
         Example:
             >>> savepoint.read_local_state("count_words", {"count": "sum"}).show()
         """
-        asked = SourceOptions.of({**locals(), "merge": None})
+        asked = SourceOptions.of({**locals(), "merge": None, **self.forms.options()})
         return _read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, asked)
 
+    @with_old_keywords
     def read_window_state(  # noqa: PLR0913  # the options of a read
         self,
         uid: str,
@@ -203,8 +191,6 @@ class SparkSavepoint(SparkTables):
         with_subtask: bool = False,
         with_scope: bool = False,
         with_times: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
@@ -225,8 +211,6 @@ class SparkSavepoint(SparkTables):
             with_subtask: Adds the column ``subtask``.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
-            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
-            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
             chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
@@ -246,7 +230,7 @@ class SparkSavepoint(SparkTables):
             >>> savepoint.read_window_state("tumbling").show()
             >>> savepoint.read_window_state("session", Sizes(), schema="key STRING, elements INT")
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         if reader is not None or schema is not None:
             return self._by_function(WindowReaderJob, uid, reader, schema, asked)
         return read_rows(self, f"{self.operator(uid).name}.{WINDOW_STATE}", asked)
@@ -269,6 +253,7 @@ class SparkSavepoint(SparkTables):
         size = bytes_of_splits(splits)
         return rows_of_tasks(self.spark, reading.run, splits, row_type, size)
 
+    @with_old_keywords
     def read_timers(  # noqa: PLR0913  # the options of a read
         self,
         uid: str,
@@ -280,8 +265,6 @@ class SparkSavepoint(SparkTables):
         with_key_group: bool = False,
         with_subtask: bool = False,
         with_scope: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
@@ -298,8 +281,6 @@ class SparkSavepoint(SparkTables):
             with_key_group: Adds the column ``key_group``.
             with_subtask: Adds the column ``subtask``.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
-            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
-            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
             chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
@@ -315,7 +296,7 @@ class SparkSavepoint(SparkTables):
         Example:
             >>> savepoint.read_timers("stateful").groupBy("time_domain").count().show()
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         return read_rows(self, f"{self.operator(uid).name}.{TIMERS}", asked)
 
 

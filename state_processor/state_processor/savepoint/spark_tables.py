@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database.snapshot.key_types import key_types_json
 from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.snapshot.value_forms import with_old_keywords
 from savepoint_database.sql import TableCache
 from savepoint_database.types.sql_names import sql_name
 from savepoint_formats.errors import StateNotFoundError
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,12 +58,13 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         )
         register_metadata_function(spark)
         values = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
-        return cls(*values, opened.plan, opened.metadata_bytes, spark, known)
+        return cls(*values, opened.plan, opened.metadata_bytes, spark, known, forms=opened.forms)
 
     def writer(self) -> SavepointWriter:
         """A writer of a copy of this savepoint."""
         return SavepointWriter.of(self, self.spark)
 
+    @with_old_keywords
     def read_table(  # noqa: PLR0913  # the options of a read
         self,
         table: str,
@@ -79,8 +79,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         with_subtask: bool = False,
         with_scope: bool = False,
         with_times: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
@@ -100,8 +98,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
-            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
-            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
             chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes of a Spark partition.
 
@@ -117,9 +113,10 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_table("summarize.keyed_state", with_key_group=True).show()
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         return read_rows(self, table, asked)
 
+    @with_old_keywords
     def read_list_state(
         self,
         uid: str,
@@ -128,8 +125,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         columns: Iterable[str] | None = None,
         where: str | None = None,
         with_subtask: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         split_size: int | None = None,
     ) -> DataFrame:
         """A list state of an operator, a row per element.
@@ -142,8 +137,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             columns: Names of columns, in the order wanted; all by default.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             with_subtask: Adds the column ``subtask``.
-            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
-            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
@@ -157,9 +150,10 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_list_state("buffer", "elements").show()
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         return self._operator_state(uid, name, StateKind.OPERATOR_LIST, asked)
 
+    @with_old_keywords
     def read_union_state(
         self,
         uid: str,
@@ -168,8 +162,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         columns: Iterable[str] | None = None,
         where: str | None = None,
         with_subtask: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         split_size: int | None = None,
     ) -> DataFrame:
         """A union list state of an operator, a row per element, each once.
@@ -179,10 +171,11 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_union_state("buffer", "offsets").show()
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         return self._operator_state(uid, name, StateKind.UNION_LIST, asked)
 
-    def read_broadcast_state(  # noqa: PLR0913  # the options of a read
+    @with_old_keywords
+    def read_broadcast_state(  # the options of a read
         self,
         uid: str,
         name: str,
@@ -191,8 +184,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         keys: Iterable[Any] | None = None,
         where: str | None = None,
         with_subtask: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         split_size: int | None = None,
     ) -> DataFrame:
         """A broadcast state of an operator, a row per entry of one of its copies.
@@ -206,8 +197,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             keys: Reads only the entries of these keys.
             where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             with_subtask: Reads the copy of each subtask, and adds the column ``subtask``.
-            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
-            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
@@ -221,7 +210,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_broadcast_state("currency_converter", "rates").show()
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         return self._operator_state(uid, name, StateKind.BROADCAST, asked)
 
     def _operator_state(
@@ -241,11 +230,10 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         table = next(t.name for t in operator.readable_tables if t.states == (wanted,))
         return read_rows(self, f"{operator.name}.{table}", asked)
 
+    @with_old_keywords
     def register(
         self,
         *,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         times: Times = "numbers",
         cache: PathText | None = None,
     ) -> dict[str, str]:
@@ -258,8 +246,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         these names are used, existing views are replaced.
 
         Args:
-            nanoseconds: As for ``read_keyed_state``.
-            undescribed_subclasses: As for ``read_keyed_state``.
             times: ``dates`` makes the times of timers timestamps; ``numbers`` are milliseconds.
             cache: Folder or URI that all machines reach. All tables are converted to Parquet there,
                 now and once; views read those files, to which Spark passes columns and conditions.
@@ -277,7 +263,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         """
         from state_processor.savepoint.spark_database import RegisteredViews  # noqa: PLC0415  # sqlglot is slow
 
-        asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
+        asked = ReadOptions(**self.forms.options())
         self.warn_of_unread_tables()
         stored = None if cache is None else TableCache(path_text(cache))
         return RegisteredViews(self, asked, times, stored).show_all()

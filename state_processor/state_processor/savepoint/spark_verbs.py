@@ -13,6 +13,7 @@ from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.row_condition import FilteredScan, matching_rows
+from savepoint_database.snapshot.value_forms import with_old_keywords
 from savepoint_database.types.spark_values import SPARK
 from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
@@ -24,6 +25,7 @@ from state_processor.savepoint.size_verbs import SizeVerbs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
+    from typing import Self
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -57,14 +59,24 @@ class SparkSavepointDiff(SavepointDiff):
 
     spark: SparkSession = field(kw_only=True)
 
-    def to_dataframe(
-        self, table: str | None = None, *, nanoseconds: Nanoseconds = "refuse"
-    ) -> DataFrame:
-        """The rows that differ, as a lazy DataFrame.
+    def with_forms(
+        self,
+        *,
+        nanoseconds: Nanoseconds | None = None,
+        undescribed_subclasses: UndescribedSubclasses | None = None,
+    ) -> Self:
+        """The same differences with other forms of values, see ``Savepoint.with_forms``."""
+        before = self.before.with_forms(
+            nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
+        )
+        return replace(self, before=before)
+
+    @with_old_keywords
+    def to_dataframe(self, table: str | None = None) -> DataFrame:
+        """The rows that differ, as a lazy DataFrame, in the forms of the first savepoint.
 
         Args:
             table: The full name of the table; not needed if only one is compared.
-            nanoseconds: The form of times with more digits than microseconds.
 
         Returns:
             Column ``change_type`` (``insert``, ``delete``, ``update_preimage``,
@@ -79,7 +91,7 @@ class SparkSavepointDiff(SavepointDiff):
             >>> feed = found.to_dataframe("summarize.keyed_state")
             >>> feed.groupBy("change_type").count().show()
         """
-        pair = _sent(self._pair(table)[0])
+        pair, nanoseconds = _sent(self._pair(table)[0]), self.before.forms.nanoseconds
         return rows_of_tasks(
             self.spark,
             partial(_changes, pair, nanoseconds),
@@ -90,7 +102,7 @@ class SparkSavepointDiff(SavepointDiff):
     def _first(self, table: str | None, rows: int) -> pa.Table:
         """Some rows that differ, with Spark's types; times with nanoseconds are text."""
         with typed_errors():
-            return collected(self.to_dataframe(table, nanoseconds="text").limit(rows))
+            return collected(self.with_forms(nanoseconds="text").to_dataframe(table).limit(rows))
 
     def _counts(self, pair: TableDiff) -> ChangeCounts:
         counts = done_by_tasks(self.spark, partial(_counts, _sent(pair)), pair.parts())
@@ -121,6 +133,7 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
 
     spark: SparkSession
 
+    @with_old_keywords
     def count_rows(  # noqa: PLR0913  # the options of a read
         self,
         table: str,
@@ -135,8 +148,6 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
         with_subtask: bool = False,
         with_scope: bool = False,
         with_times: bool = False,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
         chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> int:
@@ -158,8 +169,6 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
             with_subtask: Counts each copy of broadcast state; lets ``where`` use ``subtask``.
             with_scope: Lets ``where`` use ``scope``.
             with_times: Lets ``where`` see values with TTL as a struct of ``timestamp`` and ``value``.
-            nanoseconds: It doesn't change the number.
-            undescribed_subclasses: As for ``read_table``; ``rest`` leaves out what such a POJO hides.
             chunk_size: A larger key group is decoded this many bytes at a time.
             split_size: The approximate size in bytes that a task reads.
 
@@ -170,7 +179,7 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
         Example:
             >>> savepoint.count_rows("summarize.keyed_state")
         """
-        asked = SourceOptions.of(locals())
+        asked = SourceOptions.of({**locals(), **self.forms.options()})
         operator, shown = self.table(table)
         scan = operator.scan(shown, asked.read)
         splits = scan.splits(asked.split_size or SPLIT_SIZE)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from savepoint_database.snapshot.value_forms import with_old_keywords
 from savepoint_formats.errors import ClassNotNamedError
 from savepoint_formats.snapshots.class_names import ClassRename
 from savepoint_formats.snapshots.struct_edit import dropped_field, renamed_field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Self
 
     from pyspark.sql import Column
 
@@ -35,6 +37,15 @@ class StateChanges:
     @abstractmethod
     def writer(self) -> SavepointWriter:
         """The writer of the savepoint, as changed so far."""
+
+    @abstractmethod
+    def with_forms(
+        self,
+        *,
+        nanoseconds: Nanoseconds | None = None,
+        undescribed_subclasses: UndescribedSubclasses | None = None,
+    ) -> Self:
+        """See ``Snapshot.with_forms``."""
 
     def rename_class(self, old: str, new: str, *, uid: str | None = None) -> SavepointWriter:
         """Gives a Java class another name wherever serializers and values name it.
@@ -96,15 +107,13 @@ class StateChanges:
         """
         return self.writer().changed(uid, lambda operator: operator.with_name(old, new))
 
+    @with_old_keywords
     def rename_field(
         self,
         uid: str,
         state: str,
         old: str,
         new: str,
-        *,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Gives a field of the POJOs in a state another name.
 
@@ -117,12 +126,6 @@ class StateChanges:
                 collections and values of maps have no name in this path, which has ``f0`` and
                 ``f1`` of tuples, and ``left`` and ``right`` of ``Either``.
             new: The new name, without a path.
-            nanoseconds: As for ``update_state``: if values with nanoseconds are encoded anew,
-                ``struct`` preserves them.
-            undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
-                as bytes, so that the table can be read. Those of other states stay. ``write``
-                raises ``SchemaChangeError`` for one in this state, because it also has the
-                fields of the POJO.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
@@ -133,9 +136,10 @@ class StateChanges:
         Example:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
-        values = self._values(uid, state, nanoseconds, undescribed_subclasses)
+        values = self._values(uid, state)
         return values.edited(old, lambda snapshot, path: renamed_field(snapshot, path, new))
 
+    @with_old_keywords
     def add_field(
         self,
         uid: str,
@@ -145,8 +149,6 @@ class StateChanges:
         value: Column | Any = None,
         *,
         before: str | None = None,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Adds a field to the POJOs, or to the rows of SQL, in a state.
 
@@ -161,9 +163,6 @@ class StateChanges:
                 state's table; null by default, which a primitive field of Java can't be.
             before: The column of the query that the new column of a row comes before; by default it is
                 the last one.
-            nanoseconds: As for ``rename_field``; also the form in which the value sees and gives
-                times.
-            undescribed_subclasses: As for ``rename_field``.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
@@ -175,19 +174,15 @@ class StateChanges:
         Example:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
         """
-        values = self._values(
-            uid, state, nanoseconds, undescribed_subclasses, has_expressions=value is not None
-        )
+        values = self._values(uid, state, has_expressions=value is not None)
         return values.with_field(name, field_type, value, before)
 
+    @with_old_keywords
     def drop_field(
         self,
         uid: str,
         state: str,
         name: str,
-        *,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Leaves out a field of the POJOs, or of the rows of SQL, in a state.
 
@@ -196,18 +191,16 @@ class StateChanges:
         Example:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
-        values = self._values(uid, state, nanoseconds, undescribed_subclasses)
+        values = self._values(uid, state)
         return values.edited(name, dropped_field)
 
+    @with_old_keywords
     def widen_field(
         self,
         uid: str,
         state: str,
         name: str,
         field_type: TypeInformation | str,
-        *,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Gives a field a type that holds all values of the present one.
 
@@ -221,9 +214,10 @@ class StateChanges:
         Example:
             >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
         """
-        values = self._values(uid, state, nanoseconds, undescribed_subclasses)
+        values = self._values(uid, state)
         return values.with_widened_field(name, field_type)
 
+    @with_old_keywords
     def update_state(
         self,
         uid: str,
@@ -232,8 +226,6 @@ class StateChanges:
         *,
         where: Column | str | None = None,
         last_access: Column | str | None = None,
-        nanoseconds: Nanoseconds = "refuse",
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Gives a state other values of its type; values with a time to live keep their time.
 
@@ -241,7 +233,7 @@ class StateChanges:
         by their values if others are added, removed or moved, and by their places if values change.
 
         ``write`` raises ``SchemaChangeError`` if Spark can't hold a value of the state exactly,
-        such as nanoseconds unless ``nanoseconds`` says how they are shown. It raises
+        such as nanoseconds unless ``with_forms`` says how they are shown. It raises
         ``UnencodableError`` if a POJO that was not decoded has changed.
 
         Args:
@@ -255,12 +247,6 @@ class StateChanges:
                 that gives a timestamp, or milliseconds. For a list it may also give an array with a
                 time per element, for a map a map with a time per key; then a time that is not null
                 replaces an old one. By default it is the time of this call.
-            nanoseconds: The form of times with nanoseconds in those columns: ``struct`` or ``text``
-                as for ``read_keyed_state``. The expression must give the same form.
-            undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
-                in a field ``$undecoded`` of POJOs, as ``read_keyed_state`` does. Such a value is
-                written back as its bytes, and the expression must leave it as it is: use
-                ``payment.withField(…)`` only where ``$undecoded`` is null.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
@@ -273,15 +259,14 @@ class StateChanges:
             >>> from pyspark.sql.functions import abs
             >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
         """
-        values = self._values(uid, state, nanoseconds, undescribed_subclasses, has_expressions=True)
+        values = self._values(uid, state, has_expressions=True)
         return values.with_values(expression, where, last_access)
 
+    @with_old_keywords
     def delete_keys(
         self,
         uid: str,
         where: Column | str,
-        *,
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Leaves keys of an operator out: all their states, windows and timers.
 
@@ -292,7 +277,6 @@ class StateChanges:
             uid: The operator's uid, or the hash of one.
             where: A condition. It deletes a key if a row of the key fulfils it, in any table of the
                 operator that has its columns.
-            undescribed_subclasses: As for ``update_state``; the condition sees them like that.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
@@ -306,7 +290,7 @@ class StateChanges:
         writer = self.writer().ready_for(ChangeKind.CONDITION, uid)
         spark = writer.session()
         return writer.changed(
-            uid, lambda operator: operator.without_keys(spark, where, undescribed_subclasses)
+            uid, lambda operator: operator.without_keys(spark, where, writer.forms)
         )
 
     def merge_local(self, uid: str, merge: Mapping[str, Merge] | None = None) -> SavepointWriter:
@@ -387,8 +371,6 @@ class StateChanges:
         self,
         uid: str,
         state: str,
-        nanoseconds: Nanoseconds,
-        undescribed_subclasses: UndescribedSubclasses,
         *,
         has_expressions: bool = False,
     ) -> ValueChanges:
@@ -399,4 +381,4 @@ class StateChanges:
         kind = ChangeKind.VALUES if has_expressions else ChangeKind.FIELDS
         writer = self.writer().ready_for(kind, uid)
         spark = writer.session() if has_expressions else writer.spark
-        return ValueChanges(writer, spark, uid, state, nanoseconds, undescribed_subclasses)
+        return ValueChanges(writer, spark, uid, state)

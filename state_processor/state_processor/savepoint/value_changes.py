@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.changed_table import ChangedTable
     from state_processor.savepoint.writer import SavepointWriter
@@ -51,8 +49,6 @@ class ValueChanges:
     spark: SparkSession | None
     uid: str
     name: str
-    nanoseconds: Nanoseconds
-    undescribed_subclasses: UndescribedSubclasses
 
     def with_values(
         self,
@@ -151,7 +147,7 @@ class ValueChanges:
                     " write them anew"
                 )
             table = operator.table_of(self.spark, state)
-            shown = table.shown(self.nanoseconds, self.undescribed_subclasses)
+            shown = table.shown(**self.writer.forms.options())
             return operator.with_table(change(shown, state))
 
         return self.writer.changed(self.uid, changed)

@@ -18,6 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Self
 
 from savepoint_database.snapshot.operator import id_called
+from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms
 from savepoint_formats.key_groups.ranges import expect_parallelism
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.metadata import MetadataVersion
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.new_snapshot.copying import Progress
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.order import ChangeKind
     from state_processor.savepoint.savepoint import Savepoint
@@ -61,6 +64,7 @@ class SavepointWriter(SavepointChanges):
         is_of_flink_2: Whether it is for Flink 2.x, although the source is of 1.x.
         sql_changes: What becomes of the operators of a SQL query, after ``sql_migrate``.
         unmasked: Fields of operators that rules for masks leave as they are.
+        forms: The forms in which changes see values that have no exact column.
 
     Example:
         >>> savepoint = Savepoint.load(spark, "s3://jobs/savepoint-1a2b")
@@ -76,6 +80,7 @@ class SavepointWriter(SavepointChanges):
     is_of_flink_2: bool = False
     sql_changes: tuple[SqlChange, ...] = ()
     unmasked: tuple[MaskedField, ...] = ()
+    forms: ValueForms = DEFAULT_FORMS
 
     def __repr__(self) -> str:
         source = "nothing" if self.source is None else repr(without_secrets(self.source.path))
@@ -107,11 +112,24 @@ class SavepointWriter(SavepointChanges):
                 (operator.max_parallelism for operator in operators),
                 default=_DEFAULT_MAX_PARALLELISM,
             ),
+            forms=source.forms,
         )
 
     def writer(self) -> Self:
         """The writer itself."""
         return self
+
+    def with_forms(
+        self,
+        *,
+        nanoseconds: Nanoseconds | None = None,
+        undescribed_subclasses: UndescribedSubclasses | None = None,
+    ) -> Self:
+        """The writer whose further changes see values in other forms, see ``Savepoint.with_forms``."""
+        forms = self.forms.changed(
+            nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
+        )
+        return replace(self, forms=forms)
 
     def operator(self, uid: str) -> PlannedOperator:
         """The planned operator with this uid, hash, unique beginning of a hash, or name in the job.

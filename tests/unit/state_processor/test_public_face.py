@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import state_processor
+from savepoint_database.snapshot.value_forms import FORM_NAMES
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import Savepoint, plugins
@@ -69,7 +70,7 @@ def read(spark: SparkSession) -> DataFrame:
     opened = Savepoint.load(spark, "savepoint")
     assert_type(opened.read_keyed_state("orders", with_times=True), DataFrame)
     opened.read_table("orders.keyed_state", with_times="yes")  # refused
-    return opened.read_keyed_state("orders", nanoseconds="text")
+    return opened.with_forms(nanoseconds="text").read_keyed_state("orders")
 
 
 savepoint.scan("orders.keyed_state", colums=["key"])  # refused
@@ -148,7 +149,6 @@ def test_help_explains_each_option_where_it_is_given(name: str, read: Callable[.
 def test_options_of_reads_are_keywords_of_the_same_types_and_defaults() -> None:
     expected = {
         "with_times": ("bool", False),
-        "nanoseconds": ("Nanoseconds", "refuse"),
         "chunk_size": ("int | None", CHUNK_SIZE),
     }
     kinds: dict[str, set[tuple[Any, ...]]] = {}
@@ -162,7 +162,7 @@ def test_options_of_reads_are_keywords_of_the_same_types_and_defaults() -> None:
         name: {seen} for name, seen in expected.items()
     }
     scan = inspect.signature(Savepoint.scan).parameters
-    assert [one.name for one in fields(ReadOptions) if one.name not in scan] == []
+    assert [one.name for one in fields(ReadOptions) if one.name not in {*scan, *FORM_NAMES}] == []
     table = inspect.signature(SparkSavepoint.read_table).parameters
     assert [one for one in scan if one not in table] == []
 

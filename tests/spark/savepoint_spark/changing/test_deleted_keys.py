@@ -43,7 +43,7 @@ def test_the_other_keys_stay(spark: SparkSession, name: str, tmp_path: Path) -> 
     kind.savepoint(tmp_path / "before")
     before = Savepoint.load(spark, str(tmp_path / "before"), uids=["a"])
     writer = before.delete_keys("a", "total = 1")
-    writer = writer.update_state("a", "total", "total * 10", nanoseconds="struct")
+    writer = writer.with_forms(nanoseconds="struct").update_state("a", "total", "total * 10")
     writer.write(str(tmp_path / "after"))
     scan = Savepoint.open(str(tmp_path / "after")).scan("a.keyed_state", columns=["total"])
     totals = [total for batch in scan.batches() for total in batch.column(0).to_pylist()]

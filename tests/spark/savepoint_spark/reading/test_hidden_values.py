@@ -38,7 +38,7 @@ def test_fields_that_are_not_known_are_an_error_or_show_the_reason(
     assert savepoint.count_rows(TABLE) == 3
     with pytest.raises((UndecodableError, PySparkException), match="also those of 'id', 'name'"):
         savepoint.read_table(TABLE).select("value.id").collect()
-    shown = savepoint.read_table(TABLE, undescribed_subclasses="bytes")
+    shown = savepoint.with_forms(undescribed_subclasses="bytes").read_table(TABLE)
     rows = shown.select("value.id", "value.extra.reason").collect()
     assert [row.id for row in rows] == [0, None, 2]
     assert rows[1].reason.endswith("; these bytes are also those of 'id', 'name'")
@@ -54,4 +54,4 @@ def test_entries_that_nobody_can_tell_apart_are_an_error(
         savepoint.count_rows(TABLE)
     with pytest.raises((UndecodableError, PySparkException), match=message):
         savepoint.read_table(TABLE).count()
-    assert savepoint.read_table(TABLE, undescribed_subclasses="rest").count() == 1
+    assert savepoint.with_forms(undescribed_subclasses="rest").read_table(TABLE).count() == 1

@@ -126,7 +126,7 @@ def test_elements_are_told_apart_only_where_their_number_is_stored(tmp_path: Pat
     in_entries = Savepoint.open(savepoint_of(canonical(), tmp_path), uids=["a"])
     with pytest.raises(UndecodableError, match="the elements behind it, if there are any"):
         rows(in_entries)
-    (row,) = rows(in_entries, undescribed_subclasses="rest")
+    (row,) = rows(in_entries.with_forms(undescribed_subclasses="rest"))
     assert [order["bytes"] for order in row["all"]] == [ANN + b"," + EVE]
 
 

@@ -107,7 +107,7 @@ def test_they_are_written_back_as_they_were(
     spark: SparkSession, exact: str, nanoseconds: str, tmp_path: Path
 ) -> None:
     savepoint = loaded(spark, exact)
-    data = savepoint.read_keyed_state(UID, nanoseconds=nanoseconds)
+    data = savepoint.with_forms(nanoseconds=nanoseconds).read_keyed_state(UID)
     out = tmp_path / "like"
     like = OperatorTransformation.bootstrap_with(data).like(savepoint.operator(UID))
     Savepoint.create(data.sparkSession, max_parallelism=8).with_operator(UID, like).write(str(out))
@@ -120,7 +120,7 @@ def test_they_are_written_back_as_they_were(
 
 
 def test_a_struct_has_seconds_and_nanoseconds(spark: SparkSession, exact: str) -> None:
-    data = loaded(spark, exact).read_keyed_state(UID, nanoseconds="struct")
+    data = loaded(spark, exact).with_forms(nanoseconds="struct").read_keyed_state(UID)
     assert data.schema["at"].dataType.simpleString() == "struct<seconds:bigint,nanos:int>"
     assert data.where("key = 'b'").first()["at"].asDict() == {
         "seconds": 253_402_300_799,
@@ -129,7 +129,7 @@ def test_a_struct_has_seconds_and_nanoseconds(spark: SparkSession, exact: str) -
 
 
 def test_digits_are_cut_off_where_somebody_says_so(spark: SparkSession, exact: str) -> None:
-    data = loaded(spark, exact).read_keyed_state(UID, nanoseconds="truncate")
+    data = loaded(spark, exact).with_forms(nanoseconds="truncate").read_keyed_state(UID)
     assert data.schema["at"].dataType.simpleString() == "timestamp"
     assert data.where("key = 'a'").first()["local"] == datetime(2026, 1, 31, 12, 0, 0, 123_456)
 
@@ -156,7 +156,7 @@ def test_a_time_beyond_the_range_of_spark(spark: SparkSession, tmp_path: Path) -
     savepoint = loaded(spark, path)
     with pytest.raises(Exception, match="InexactTimeError"):
         savepoint.read_keyed_state(UID).collect()
-    (row,) = savepoint.read_keyed_state(UID, nanoseconds="text").collect()
+    (row,) = savepoint.with_forms(nanoseconds="text").read_keyed_state(UID).collect()
     assert row["at"] == f"{GREATEST}Z"
 
 
@@ -175,9 +175,8 @@ def test_an_update_keeps_all_digits(
     nanoseconds: str,
     expected: str,
 ) -> None:
-    changed = loaded(spark, exact).update_state(
-        UID, "at", expression, where="key = 'a'", nanoseconds=nanoseconds
-    )
+    shown = loaded(spark, exact).with_forms(nanoseconds=nanoseconds)
+    changed = shown.update_state(UID, "at", expression, where="key = 'a'")
     changed.write(str(tmp_path / "out"))
     first, second = rows(str(tmp_path / "out"))
     assert first["at"] == f"{expected}Z".replace("12:00:00", "12:00:01")
@@ -190,20 +189,22 @@ def test_other_fields_leave_all_digits(
 ) -> None:
     savepoint = loaded(spark, exact)
     changes = {
-        "add": lambda **given: savepoint.add_field(UID, "by", "f2", "BIGINT", F.lit(5), **given),
-        "drop": lambda **given: savepoint.drop_field(UID, "by", "f1", **given),
-        "widen": lambda **given: savepoint.widen_field(UID, "by", "f1", "BIGINT", **given),
+        "add": lambda shown: shown.add_field(UID, "by", "f2", "BIGINT", F.lit(5)),
+        "drop": lambda shown: shown.drop_field(UID, "by", "f1"),
+        "widen": lambda shown: shown.widen_field(UID, "by", "f1", "BIGINT"),
     }
-    refused = changes[change]()
+    refused = changes[change](savepoint)
     # What no expression is in, is tried without Spark as well.
     acts = [partial(refused.write, str(tmp_path / "refused"))]
     if change != "add":
         unaided = replace(refused, spark=None)
         acts.append(partial(unaided.plan, str(tmp_path / "refused"), check=True))
     for act in acts:
-        with pytest.raises(SavepointError, match="change it with nanoseconds='struct'"):
+        with pytest.raises(
+            SavepointError, match=r"change it after with_forms\(nanoseconds='struct'"
+        ):
             act()
-    changes[change](nanoseconds="struct").write(str(tmp_path / "out"))
+    changes[change](savepoint.with_forms(nanoseconds="struct")).write(str(tmp_path / "out"))
     after = {"add": {"f1": 7, "f2": 5}, "drop": {}, "widen": {"f1": 7}}[change]
     for row, before in zip(rows(str(tmp_path / "out")), rows(exact), strict=True):
         (time, value), *_ = before["by"]
@@ -312,7 +313,7 @@ def test_other_structs_are_none(spark: SparkSession) -> None:
 
 def test_an_option_that_does_not_exist(spark: SparkSession, exact: str) -> None:
     with pytest.raises(ValueError, match="refuse, struct, text, truncate"):
-        loaded(spark, exact).read_keyed_state(UID, nanoseconds="round")
+        loaded(spark, exact).with_forms(nanoseconds="round").read_keyed_state(UID)
 
 
 def test_the_error_can_be_caught() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F
@@ -36,15 +36,15 @@ def test_the_data_source_shows_them_as_bytes(spark: SparkSession) -> None:
 def test_they_are_written_back_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
     """Beside changes of other states, and of the values that could be decoded."""
     before = Savepoint.load(spark, PATH, uids=UIDS)
-    stored = before.read_table(TABLE, undescribed_subclasses="bytes")
+    stored = before.with_forms(undescribed_subclasses="bytes").read_table(TABLE)
     like = OperatorTransformation.bootstrap_with(stored).like(before.operator("payments"))
     assert {state.name for state in like.states} == {"id", "memo", "payment"}
     replaced = before.with_state("payments", "payment", stored.select("key", "payment"))
     replaced.plan("nowhere", check=True)
-    shown: dict[str, Any] = {"undescribed_subclasses": "bytes"}
+    shown = before.with_forms(undescribed_subclasses="bytes")
     cents = F.col("payment").withField("cents", F.col("payment.cents") + 1)
-    changed = before.update_state("payments", "memo", "upper(memo)", **shown)
-    changed = changed.update_state("payments", "payment", cents, where="payment.cents > 0", **shown)
+    changed = shown.update_state("payments", "memo", "upper(memo)")
+    changed = changed.update_state("payments", "payment", cents, where="payment.cents > 0")
     changed.write(str(tmp_path / "changed"))
     expected = {row.id: row.asDict(recursive=True) for row in stored.collect()}
     lost = [row for row in expected.values() if row["payment"]["$undecoded"] is not None]
@@ -54,25 +54,31 @@ def test_they_are_written_back_as_they_are(spark: SparkSession, tmp_path: Path) 
         if number % 3:
             row["payment"]["cents"] += 1
     after = Savepoint.load(spark, str(tmp_path / "changed"), uids=UIDS)
-    found = after.read_table(TABLE, undescribed_subclasses="bytes")
+    found = after.with_forms(undescribed_subclasses="bytes").read_table(TABLE)
     assert {row.id: row.asDict(recursive=True) for row in found.collect()} == expected
 
 
 def test_a_table_with_them_is_changed_by_whoever_asks(spark: SparkSession) -> None:
     savepoint = Savepoint.load(spark, PATH, uids=UIDS)
-    changed = savepoint.delete_keys("payments", "id = 201", undescribed_subclasses="bytes")
+    changed = savepoint.with_forms(undescribed_subclasses="bytes").delete_keys(
+        "payments", "id = 201"
+    )
     changed.plan("nowhere", check=True)
     assert "1 changed" in repr(changed)
     with pytest.raises(UndecodableError, match="undescribed_subclasses='bytes'"):
         savepoint.update_state("payments", "memo", "upper(memo)").plan("nowhere", check=True)
-    changed = savepoint.update_state("payments", "id", "id", undescribed_subclasses="bytes")
+    changed = savepoint.with_forms(undescribed_subclasses="bytes").update_state(
+        "payments", "id", "id"
+    )
     with pytest.raises(ValueError, match="give both the same value, or write one before the other"):
-        changed.update_state("payments", "memo", "upper(memo)")
+        changed.with_forms(undescribed_subclasses="refuse").update_state(
+            "payments", "memo", "upper(memo)"
+        )
 
 
 def test_they_are_not_written_where_nothing_takes_them(spark: SparkSession) -> None:
     savepoint = Savepoint.load(spark, PATH, uids=UIDS)
-    found = savepoint.read_table(TABLE, undescribed_subclasses="bytes")
+    found = savepoint.with_forms(undescribed_subclasses="bytes").read_table(TABLE)
     renamed = found.withColumnRenamed("payment", "text")
     keyed = OperatorTransformation.bootstrap_with(renamed).key_by("key")
     with pytest.raises(ColumnTypeError, match=r"column 'text' has fields \$undecoded"):

@@ -63,7 +63,7 @@ def test_the_same_state_in_other_formats_is_equal(spark: SparkSession, samples: 
     before = Savepoint.load(spark, path, uids=["stateful"])
     found = before.diff(str(samples / "states-2.2.1-hashmap-native"), "stateful.keyed_state")
     assert found.is_equal
-    assert found.to_dataframe(nanoseconds="text").count() == 0
+    assert found.with_forms(nanoseconds="text").to_dataframe().count() == 0
     (counts,) = found.tables
     assert counts.unchanged == before.scan("stateful.keyed_state").count()
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from state_processor import Savepoint
 
 NAME = str(OperatorId.from_uid("a"))
@@ -125,7 +126,7 @@ def test_fields_that_are_not_known_are_no_nulls(tmp_path: Path) -> None:
         "rule 1",
         "rule 2",
     ]
-    first, second, third = rows(savepoint, "rules", undescribed_subclasses="bytes")
+    first, second, third = rows(savepoint.with_forms(undescribed_subclasses="bytes"), "rules")
     whole = {"$undecoded": None}
     assert (first["value"], third["value"]) == (shown(0) | whole, shown(2) | whole)
     assert (second["value"]["id"], second["value"]["name"]) == (None, None)
@@ -133,15 +134,17 @@ def test_fields_that_are_not_known_are_no_nulls(tmp_path: Path) -> None:
     assert second["value"]["extra"]["reason"] == reason
 
 
-@pytest.mark.parametrize("options", [{}, {"undescribed_subclasses": "bytes"}, {"columns": ["key"]}])
+@pytest.mark.parametrize(
+    ("form", "options"), [("refuse", {}), ("bytes", {}), ("refuse", {"columns": ["key"]})]
+)
 def test_entries_that_nobody_can_tell_apart_are_an_error_with_their_count(
-    tmp_path: Path, options: dict[str, Any]
+    tmp_path: Path, form: UndescribedSubclasses, options: dict[str, Any]
 ) -> None:
     savepoint = broadcast(tmp_path, [last(7, FAKE), *map(last, range(4))], LAST)
     message = "also those of 4 more elements, which can't be told apart"
     with pytest.raises(UndecodableError, match=message) as error:
-        rows(savepoint, "rules", **options)
-    assert "undescribed_subclasses='rest' (--undescribed-subclasses rest)" in str(error.value)
+        rows(savepoint.with_forms(undescribed_subclasses=form), "rules", **options)
+    assert "undescribed_subclasses='rest') (--undescribed-subclasses rest)" in str(error.value)
 
 
 def test_all_ways_to_count_such_entries_have_the_same_error(tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ def test_all_ways_to_count_such_entries_have_the_same_error(tmp_path: Path) -> N
         assert "4 more elements, which can't be told apart" in str(error)
     (fault,) = [fault for fault in savepoint.verify().faults if fault.state == "rules"]
     assert "4 more elements, which can't be told apart" in fault.problem
-    (seen,) = rows(savepoint, "rules", undescribed_subclasses="rest")
+    (seen,) = rows(savepoint.with_forms(undescribed_subclasses="rest"), "rules")
     assert seen["value"]["other"]["reason"].endswith(
         "; these bytes are also those of 4 more elements"
     )

@@ -138,7 +138,8 @@ class TestTimes:
 
     def test_with_nanoseconds_as_asked(self) -> None:
         query = "SELECT last_seen FROM stateful.keyed_state WHERE key = ''"
-        (row,) = rows(STATES, query, nanoseconds="text")
+        found = STATES.open().with_forms(nanoseconds="text").sql(query)
+        (row,) = found.to_pylist()
         assert row == {"last_seen": "2024-03-01 10:10:50.293213000Z"}
 
 

@@ -146,9 +146,8 @@ def test_fields_change_in_all_containers_that_flink_wrote(cases: Path) -> None:
 def test_fields_that_undescribed_subclasses_have_do_not_change(new_name: str) -> None:
     """Be it in the header alone, as the order of names stays, or in the values."""
     savepoint = opened("objects-2.2.1-hashmap-canonical")
-    renamed = savepoint.writer().rename_field(
-        "payments", "payment", "payer", new_name, undescribed_subclasses="bytes"
-    )
+    shown = savepoint.writer().with_forms(undescribed_subclasses="bytes")
+    renamed = shown.rename_field("payments", "payment", "payer", new_name)
     with pytest.raises(SchemaChangeError, match="a value is of a subclass of a POJO that no"):
         renamed.plan("/nowhere/out", check=True)
     described = opened("objects-2.2.1-hashmap-canonical", (CARD,)).writer()

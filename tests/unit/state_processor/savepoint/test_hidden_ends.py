@@ -53,7 +53,8 @@ def payment_of_card() -> bytes:
     (row, *_) = (
         row
         for batch in opened(SAMPLE)
-        .scan("payments.keyed_state", undescribed_subclasses="bytes")
+        .with_forms(undescribed_subclasses="bytes")
+        .scan("payments.keyed_state")
         .batches()
         for row in batch.to_pylist()
         if row["payment"]["$undecoded"] is not None
@@ -104,6 +105,6 @@ def test_that_a_class_hides_ends_is_told_with_what_the_command_takes(
 def test_whoever_reads_is_told_how_to_see_it_as_bytes(tmp_path: Path, case: str) -> None:
     scan = Savepoint.open(native(tmp_path, case), uids=["a"]).scan("a.keyed_state")
     with pytest.raises(
-        UndescribedSubclassError, match=r"by --classes.*; or read it as bytes, with"
+        UndescribedSubclassError, match=r"by --classes.*; or read it as bytes: with"
     ):
         list(scan.batches())

@@ -140,9 +140,9 @@ def test_pojos_of_unknown_subclasses_are_bytes_for_whoever_asks(
     sample: str, shown: UndescribedSubclasses
 ) -> None:
     table = "payments.keyed_state"
-    scan = opened(sample).scan(table, undescribed_subclasses=shown)
+    scan = opened(sample).with_forms(undescribed_subclasses=shown).scan(table)
     assert scan.schema.field("payment").type.names[-1] == "$undecoded"
-    found = by_id(opened(sample), table, undescribed_subclasses=shown)
+    found = by_id(opened(sample).with_forms(undescribed_subclasses=shown), table)
     assert sorted(found) == list(IDS)
     for number, row in found.items():
         payment = row.pop("payment")
