@@ -35,10 +35,10 @@ def masked(
     writer: SavepointWriter, rules: MaskRules | str | os.PathLike[str], *, strict: bool
 ) -> SavepointWriter:
     """See ``SavepointWriter.masked``."""
-    from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
     parsed = rules if isinstance(rules, MaskRules) else MaskRules.of_file(rules)
-    writer = writer.ready_for(ChangeKind.MASKS)
+    writer = writer.ready_for(StageRule.MASKS)
     plans = {
         planned.operator_id: MaskPlan.of(change.operator, parsed).without(change.removed)
         for planned, change in _changes(writer)
@@ -81,9 +81,9 @@ def sampled(
         raise ValueError(f"a fraction of {fraction}, expected more than 0 and at most 1")
     if per_key_group is not None and per_key_group < 1:
         raise ValueError(f"{per_key_group} keys per key group, expected at least 1")
-    from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
-    writer = writer.ready_for(ChangeKind.CHOICE)
+    writer = writer.ready_for(StageRule.CHOICE)
     errors, is_chosen = list[KeyTypeError](), False
     lowest = {} if per_key_group is None else _lowest_by_max_parallelism(writer, per_key_group)
     for planned, change in _changes(writer):
@@ -104,9 +104,9 @@ def sampled(
 
 def erased(writer: SavepointWriter, answer: FoundValues, *, rewrite: bool) -> SavepointWriter:
     """See ``SavepointWriter.erase``."""
-    from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
-    writer = writer.ready_for(ChangeKind.CHOICE)
+    writer = writer.ready_for(StageRule.CHOICE)
     keys = answer.keys("" if writer.source is None else writer.source.path)
     files = {place.file for place in answer.places if place.file}
     for planned, change in _changes(writer):

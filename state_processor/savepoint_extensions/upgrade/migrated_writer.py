@@ -65,9 +65,9 @@ def migrated(
         raise ValueError(f"no API {scala!r} for state of Scala, only {targets}")
     if is_of_flink_2(writer.metadata_version):
         raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
-    from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
-    writer = writer.ready_for(ChangeKind.RELEASE)
+    writer = writer.ready_for(StageRule.RELEASE)
     expect_key_types(
         planned.source
         for planned in writer.operators

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
-    from savepoint_spark.changing.order import ChangeKind
+    from savepoint_spark.changing.order import StageRule
     from savepoint_spark.writing.keyed_plan import KeyedPlan
 
 
@@ -75,9 +75,9 @@ class ChangedOperator(OperatorChanges):
                 " it with merge_local first, and mask the new savepoint"
             )
 
-    def ready_for(self, kind: ChangeKind) -> Self:
+    def ready_for(self, rule: StageRule) -> Self:
         """The changes, or if the next one must see their outcome, the operator after them."""
-        return self.followed() if kind.follows(self) else self
+        return self.followed() if rule.follows(self) else self
 
     def followed(self) -> Self:
         """The operator after these changes, for later ones to change."""

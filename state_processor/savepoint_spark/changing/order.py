@@ -37,8 +37,8 @@ class Part(Enum):
     REMOVED = auto()
 
 
-class ChangeKind(Enum):
-    """A kind of change, with what earlier changes may not have done in the same stage."""
+class StageRule(Enum):
+    """What earlier changes may not have done in the stage of a change, by what the change does."""
 
     VALUES = frozenset(
         {Part.MASKS, Part.CHOICES, Part.MIGRATION, Part.NAMED_CLASSES, Part.CONSTANTS}
@@ -63,7 +63,7 @@ class ChangeKind(Enum):
     @property
     def makes_values(self) -> bool:
         """Whether it encodes values."""
-        return self in (ChangeKind.VALUES, ChangeKind.FIELDS)
+        return self in (StageRule.VALUES, StageRule.FIELDS)
 
     def follows(self, change: OperatorChanges) -> bool:
         """Whether it must see the outcome of these changes."""
@@ -85,7 +85,7 @@ def _names_classes(change: OperatorChanges) -> bool:
     return bool(change.headers.classes) and bool(naming_states(change.operator))
 
 
-# Functions, since two of them read the headers of files, and few kinds ask for these.
+# Functions, since two of them read the headers of files, and few rules ask for these.
 _HAS_DONE: dict[Part, Callable[[OperatorChanges], bool]] = {
     Part.VALUES: lambda change: change.has_new_values,
     Part.MASKS: lambda change: change.masks is not None,

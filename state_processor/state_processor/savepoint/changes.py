@@ -206,7 +206,7 @@ class SavepointChanges(FileChanges):
             >>> corrected = totals.withColumn("total", abs("total"))
             >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
         """
-        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
         if isinstance(name, str):
             if data is None:
@@ -214,7 +214,7 @@ class SavepointChanges(FileChanges):
             rows, state = data, name
             return (
                 self.writer()
-                .ready_for(ChangeKind.VALUES, uid)
+                .ready_for(StageRule.VALUES, uid)
                 .changed(uid, lambda operator: operator.with_rows(state, rows, ttl_times))
             )
         made = combined((name,))
@@ -224,7 +224,7 @@ class SavepointChanges(FileChanges):
                 f" states, not {type(name).__name__}"
             )
         plan = made.plan()
-        writer = self.writer().ready_for(ChangeKind.VALUES, uid)
+        writer = self.writer().ready_for(StageRule.VALUES, uid)
         return writer.changed(uid, lambda operator: operator.with_plan(plan))
 
     def remove_state(self, uid: str, name: str) -> SavepointWriter:

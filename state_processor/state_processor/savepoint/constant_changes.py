@@ -48,9 +48,9 @@ class ConstantChanges(StateChanges):
         Example:
             >>> savepoint.rename_constant("shop.Metric", "RATE_AT_MOST", "RATE_BELOW")
         """
-        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
-        writer = self.writer().ready_for(ChangeKind.CONSTANT_NAMES, uid)
+        writer = self.writer().ready_for(StageRule.CONSTANT_NAMES, uid)
         change = ConstantChange(enum_class, old, new)
         for name in _named_in(writer.changes_of(uid), change):
             writer = writer.changed(name, lambda operator: operator.with_constant(change))
@@ -78,9 +78,9 @@ class ConstantChanges(StateChanges):
         Example:
             >>> savepoint.drop_constant("shop.Metric", "OLD_ONE").write("s3://jobs/tidied")
         """
-        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
-        writer = self.writer().ready_for(ChangeKind.DROPPED_CONSTANT, uid)
+        writer = self.writer().ready_for(StageRule.DROPPED_CONSTANT, uid)
         change = ConstantChange(enum_class, constant, None)
         operators = writer.changes_of(uid)
         named = _named_in(operators, change)

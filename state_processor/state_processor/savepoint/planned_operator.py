@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
     from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.order import ChangeKind
+    from savepoint_spark.changing.order import StageRule
     from savepoint_spark.writing.write_context import StateTransformation
 
 _HASH = re.compile("[0-9a-f]{32}")
@@ -106,14 +106,14 @@ class PlannedOperator:
         made = self.transformation
         return made if isinstance(made, changing.ChangedOperator) else None
 
-    def ready_for(self, kind: ChangeKind, *, is_of_flink_2: bool) -> Self:
-        """The operator whose earlier changes a change of this kind sees."""
-        is_migrated = is_of_flink_2 and kind.makes_values
+    def ready_for(self, rule: StageRule, *, is_of_flink_2: bool) -> Self:
+        """The operator whose earlier changes a change with this rule sees."""
+        is_migrated = is_of_flink_2 and rule.makes_values
         # A copy asks for no change, whose module imports Spark.
         change = None if self.transformation is None and not is_migrated else self.change
         if change is None:
             return self
-        ready = change.ready_for(kind)
+        ready = change.ready_for(rule)
         kryo = ready.operator.kryo
         if is_migrated and kryo is not None and not kryo.is_5:
             # Nothing in it needed a migration, and new values are those of Flink 2.

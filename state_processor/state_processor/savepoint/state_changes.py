@@ -73,9 +73,9 @@ class StateChanges:
         Example:
             >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
         """
-        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
-        writer, rename = self.writer().ready_for(ChangeKind.CLASSES, uid), ClassRename(old, new)
+        writer, rename = self.writer().ready_for(StageRule.CLASSES, uid), ClassRename(old, new)
         operators = writer.changes_of(uid)
         # Tries all of them, because each may have the name where it cannot be changed.
         named = [name for name, operator in operators.items() if operator.renames(rename)]
@@ -285,9 +285,9 @@ class StateChanges:
         Example:
             >>> savepoint.delete_keys("summarize", "total = 0").write("s3://jobs/cleaned")
         """
-        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
 
-        writer = self.writer().ready_for(ChangeKind.CONDITION, uid)
+        writer = self.writer().ready_for(StageRule.CONDITION, uid)
         spark = writer.session()
         return writer.changed(
             uid, lambda operator: operator.without_keys(spark, where, writer.forms)
@@ -375,10 +375,10 @@ class StateChanges:
         has_expressions: bool = False,
     ) -> ValueChanges:
         """Changes of the values of a state; only expressions need a session."""
-        from savepoint_spark.changing.order import ChangeKind  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
         from state_processor.savepoint.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
 
-        kind = ChangeKind.VALUES if has_expressions else ChangeKind.FIELDS
-        writer = self.writer().ready_for(kind, uid)
+        rule = StageRule.VALUES if has_expressions else StageRule.FIELDS
+        writer = self.writer().ready_for(rule, uid)
         spark = writer.session() if has_expressions else writer.spark
         return ValueChanges(writer, spark, uid, state)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.order import ChangeKind
+    from savepoint_spark.changing.order import StageRule
     from state_processor.savepoint.savepoint import Savepoint
     from state_processor.savepoint.write import PlannedSavepoint, WrittenSavepoint
 
@@ -226,14 +226,14 @@ class SavepointWriter(SavepointChanges):
             )
         return self.spark
 
-    def ready_for(self, kind: ChangeKind, uid: str | None = None) -> Self:
+    def ready_for(self, rule: StageRule, uid: str | None = None) -> Self:
         """The writer whose operator, or operators, show a change what earlier ones have made.
 
         Raises:
             SchemaChangeError: The change can't see what an earlier one makes.
         """
         operators = (
-            planned.ready_for(kind, is_of_flink_2=self.is_of_flink_2)
+            planned.ready_for(rule, is_of_flink_2=self.is_of_flink_2)
             if uid is None or planned is self.operator(uid)
             else planned
             for planned in self.operators
