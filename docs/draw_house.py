@@ -27,6 +27,7 @@ SOURCES = {
 }
 
 _WIDTH, _BOX_HEIGHT, _FLOOR_HEIGHT, _GAP, _MARGIN, _TITLE = 1180, 46, 84, 14, 20, 34
+_MOST_IN_ROW = 7
 
 _STYLE = """
 text{font-family:system-ui,sans-serif;font-size:13px;fill:#1b2733}
@@ -53,7 +54,10 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """A package: its rooms by floor, the highest first, and which of them import which."""
+    """A package: its rooms by floor, the highest first, and which of them import which.
+
+    A floor of many rooms has several rows.
+    """
 
     package: str
     floors: tuple[tuple[Room, ...], ...]
@@ -70,9 +74,18 @@ def house(package: str) -> House:
         targets = {_room(module, package, names) for module in _imported(file.read_text("utf-8"))}
         imports |= {(room, other) for other in targets - {room, None} if room and other}
     floors = tuple(
-        tuple(Room(name, _subject(package, name)) for name in floor) for floor in _floors(package)
+        tuple(Room(name, _subject(package, name)) for name in row)
+        for floor in _floors(package)
+        for row in _rows(floor)
     )
     return House(package, floors, frozenset(imports))
+
+
+def _rows(floor: list[str]) -> list[list[str]]:
+    """The rooms of a floor in rows of about equal length, so that their subjects can be read."""
+    count = -(-len(floor) // _MOST_IN_ROW)
+    length = -(-len(floor) // count)
+    return [floor[start : start + length] for start in range(0, len(floor), length)]
 
 
 def _subject(package: str, name: str) -> str:
