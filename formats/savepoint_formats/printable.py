@@ -1,7 +1,7 @@
 r"""Text from a savepoint in a form that is safe to show in a terminal or page.
 
 Anybody may have written names and values. Some characters are commands: they clear a terminal, end
-a line, or make text read backwards. They are replaced by Python's escapes: ``\x1b``, ``\u202e``.
+a line, or make text read backwards. Others can't be seen. They are replaced by Python's escapes: ``\x1b``, ``\u202e``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
 # C0, delete, C1, controls of direction, separators of lines, and lone surrogates, which have no
-# encoding.
+# encoding. Then what nobody sees, but programs read: spaces without width, tags and selectors, of
+# which a whole sentence for an agent can be made. Joiners stay, because scripts and emoji need them.
 _COMMANDS = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+    r"\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 
 # user:password@ behind the scheme. A name without a colon, such as an Azure container, is no secret.
@@ -69,7 +71,12 @@ def json_printable(text: str) -> str:
         >>> json_printable('"\u202e"')
         '"\\u202e"'
     """
-    return _COMMANDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _COMMANDS.sub(lambda match: _json_escape(match[0]), text)
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def html_printable(text: str) -> str:

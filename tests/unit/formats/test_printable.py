@@ -35,6 +35,17 @@ def is_command(character: str) -> bool:
         unicodedata.category(character) in COMMANDS
         or unicodedata.bidirectional(character) in DIRECTIONS
         or character in "\u061c\u200e\u200f"
+        or is_unseen(character)
+    )
+
+
+def is_unseen(character: str) -> bool:
+    """Whether a character has no form, and no letter or emoji needs it."""
+    number = ord(character)
+    return (
+        character in "\u200b\ufeff\ufff9\ufffa\ufffb"
+        or 0x2060 <= number <= 0x206F
+        or 0xE0000 <= number <= 0xE0FFF
     )
 
 
@@ -55,6 +66,8 @@ def test_no_character_of_unicode_that_commands_is_left() -> None:
         ("a\u202eb\u2066", r"a\u202eb\u2066"),
         ("two\nlines", r"two\nlines"),
         ("\ud800", r"\ud800"),
+        ("or\u200bders\ufeff\u2060", r"or\u200bders\ufeff\u2060"),
+        ("x\U000e0041", r"x\U000e0041"),
         ("übung 状態 שלום 👩‍💻", "übung 状態 שלום 👩‍💻"),
     ],
 )
@@ -64,6 +77,10 @@ def test_a_command_is_shown_by_its_escape(text: str, shown: str) -> None:
 
 def test_what_is_to_stay_stays() -> None:
     assert printable("a\nb\x1b", keep="\n") == "a\nb\\x1b"
+
+
+def test_unseen_characters_of_json_are_two_escapes() -> None:
+    assert json_printable('"x\U000e0041"') == r'"x\udb40\udc41"'
 
 
 @given(ANY_TEXT)
