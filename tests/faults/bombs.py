@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from support.hand_made import (
     meta_info,
     utf,
 )
-from support.rocksdb_databases import files_of, table_options
+from support.rocksdb_databases import files_of, table_options, varint
 
 from faults.extreme_savepoints import (
     EVERYTHING,
@@ -55,6 +56,10 @@ CODECS = {
 }
 """Compressions of blocks that the RocksDB of the tests writes; it has no zlib."""
 
+_ZLIB = 2
+_MAGIC = bytes.fromhex("f7cff485b741e288")
+_FOOTER, _TRAILER = 41, 5
+
 _OPERATOR_SIZE = 29
 """Bytes of an operator without state: id, parallelism, limit, coordinator, subtasks."""
 
@@ -82,6 +87,45 @@ def block(codec: str, size: int, folder: Path) -> None:
     head = InlineStream("head", header(meta_info("s", "VALUE", STRING)))
     handle = replace(files_of(folder).handle, meta=head)
     write_alone(folder, SubtaskState(0, managed_keyed_state=handle))
+
+
+def zlib_block(size: int, folder: Path) -> None:
+    """The same with zlib: a table with one block, written by hand, in the place of RocksDB's own."""
+    block("Snappy", size, folder)
+    ((group, (key,)),) = groups_of(["key"]).items()
+    (path,) = folder.glob("*.sst")
+    # A value that was put, in the first write.
+    stored = bytes([group]) + encoded(Text(), key) + b"\0" + (1 << 8 | 1).to_bytes(8, "little")
+    content = _block([(stored, long_text(size))])
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    compressed = varint(len(content)) + compressor.compress(content) + compressor.flush()
+    data = _with_trailer(compressed, _ZLIB)
+    table, places = b"", []
+    for part in (data, _with_trailer(_block([(b"rocksdb.column.family.name", b"s")]), 0)):
+        places.append(varint(len(table)) + varint(len(part) - _TRAILER))
+        table += part
+    for part in (_block([(b"rocksdb.properties", places[1])]), _block([(stored, places[0])])):
+        places.append(varint(len(table)) + varint(len(part)))
+        table += _with_trailer(part, 0)
+    footer = (b"\0" + places[2] + places[3]).ljust(_FOOTER, b"\0")
+    path.write_bytes(table + footer + (2).to_bytes(4, "little") + _MAGIC)
+    head = InlineStream("head", header(meta_info("s", "VALUE", STRING)))
+    write_alone(
+        folder, SubtaskState(0, managed_keyed_state=replace(files_of(folder).handle, meta=head))
+    )
+
+
+def _block(entries: list[tuple[bytes, bytes]]) -> bytes:
+    """Entries with whole keys, and the places of restarts: the first entry alone."""
+    parts = [
+        varint(0) + varint(len(key)) + varint(len(value)) + key + value for key, value in entries
+    ]
+    return b"".join(parts) + bytes(4) + (1).to_bytes(4, "little")
+
+
+def _with_trailer(content: bytes, compression: int) -> bytes:
+    """A block in a file without checksums."""
+    return content + bytes([compression]) + bytes(_TRAILER - 1)
 
 
 def key_group(size: int, folder: Path) -> None:

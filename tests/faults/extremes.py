@@ -95,6 +95,7 @@ def _hostile() -> dict[str, Case]:
             f"256 MiB in a block of {codec}": (partial(bombs.block, codec, 256 << 20), verify)
             for codec in bombs.CODECS
         },
+        "256 MiB in a block of zlib": (partial(bombs.zlib_block, 256 << 20), verify),
         "256 MiB in a key group of Snappy": (partial(bombs.key_group, 256 << 20), verify),
         "256 MiB in operator state of Snappy": (
             partial(bombs.operator_state, 256 << 20),
