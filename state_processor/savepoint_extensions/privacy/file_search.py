@@ -143,8 +143,7 @@ class FileSearch:
         for buffer in buffers:
             data = rest + bytes(buffer)
             # What ends in the rest was counted with the buffer before.
-            ends = (match.end() for match in self._sought.pattern.finditer(data))
-            count += sum(end > len(rest) for end in ends)
+            count += sum(end > len(rest) for end in self._sought.ends(data))
             rest = data[len(data) - min(most, len(data)) :]
         if count:
             self.counts[path] = self.counts.get(path, 0) + count

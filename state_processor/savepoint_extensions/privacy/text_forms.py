@@ -32,14 +32,18 @@ import unicodedata
 import uuid
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 from xml.sax.saxutils import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LATIN = 0x100
 _LEAST_LETTERS = 8
 # Fewer are like numbers with leading zeros.
 _LEAST_UTF32 = 4
+_LONG = 1000
 _LEAST_BYTES_OF_HALF = 6
 # Halves with fewer different bytes are like small numbers.
 _SPELLINGS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
@@ -78,10 +82,23 @@ class SoughtTexts:
             )
         )
 
+    def ends(self, data: bytes) -> Iterator[int]:
+        """The ends of forms in some bytes; none only if no form is there."""
+        if self._pattern is not None:
+            for match in self._pattern.finditer(data):
+                yield match.end()
+        for form in self.forms:
+            if len(form) > _LONG:
+                start = data.find(form)
+                while start >= 0:
+                    yield start + len(form)
+                    start = data.find(form, start + 1)
+
     @cached_property
-    def pattern(self) -> re.Pattern[bytes]:
-        """Finds any of the forms."""
-        return forms_pattern(self.forms)
+    def _pattern(self) -> re.Pattern[bytes] | None:
+        """Finds any of the forms that are not long: compiling long ones takes a minute per MB."""
+        forms = tuple(form for form in self.forms if len(form) <= _LONG)
+        return forms_pattern(forms) if forms else None
 
     @cached_property
     def has_others(self) -> bool:

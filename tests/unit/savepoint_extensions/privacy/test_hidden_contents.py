@@ -79,7 +79,7 @@ def test_streams_of_frames_are_found_wherever_they_begin() -> None:
     assert list(framed_contents(StateFile("file", data))) == [text, b"second"]
 
 
-@pytest.mark.parametrize("number", [0, 1, 127])
+@pytest.mark.parametrize("number", [0, 1, 7])
 def test_the_number_of_the_next_key_group_hides_no_stream(number: int) -> None:
     # As a frame, it has a size of less than the bytes behind it.
     behind = number.to_bytes(4) + framed(b"second") + bytes(number + 1 << 16)

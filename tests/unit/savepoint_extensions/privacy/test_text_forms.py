@@ -72,5 +72,15 @@ def test_an_accent_is_found_as_a_letter_of_its_own_and_as_part_of_one() -> None:
     assert "Zoe\u0308".encode() in SoughtTexts(("Zoë",)).forms
 
 
+def test_long_texts_are_found_beside_short_ones() -> None:
+    # As one pattern, forms of 1 MB took a minute to compile.
+    long = "ada@example.com" * 4_000
+    sought = SoughtTexts((long, "zoe"))
+    data = b"zoe." + long.encode() + b".zoe." + long.encode("utf-16-le")
+    assert len(list(sought.ends(data))) == 4
+    assert not list(sought.ends(data[10:-9]))[3:]
+    assert list(SoughtTexts((long,)).ends(data)) == [4 + len(long), len(data)]
+
+
 def test_short_texts_have_no_form_that_is_everywhere() -> None:
     assert max(map(len, text_forms("7"))) <= 2
