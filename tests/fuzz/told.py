@@ -36,6 +36,12 @@ FORMS = {
     "changelog": "states-1.20.5-hashmap-changelog",
     "raw timers": "states-2.2.1-rocksdb-heaptimers",
     "inline": "currency-1.20.5-hashmap-inline",
+    "objects": "objects-2.2.1-hashmap-canonical",
+    "objects, RocksDB": "objects-1.20.5-rocksdb-native",
+    "SQL": "sql-2.2.1-rocksdb-native",
+    "windows, heap": "windows-2.2.1-hashmap-native",
+    "PyFlink": "pyflink-2.2.1",
+    "Scala": "scala-1.20.5",
 }
 
 Change = tuple[int, int]
