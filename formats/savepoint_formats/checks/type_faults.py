@@ -75,12 +75,15 @@ def unread_faults(states: Iterable[State]) -> Iterator[Fault]:
 
 
 def _difference(own: State, known: State | None) -> str | None:
-    """The key, namespace or value of a state that has another type; None if there is none."""
+    """The key, namespace or value of a state that has another type, or none; None if all are right."""
     if known is None:
         return None
     for part, name in _PARTS.items():
         layouts = getattr(own, part), getattr(known, part)
-        here, there = (pa.null() if layout is None else arrow_type(layout) for layout in layouts)
+        try:
+            here, there = (pa.null() if it is None else arrow_type(it) for it in layouts)
+        except SavepointError as error:
+            return f"its {name} can't be shown: {error}"
         if here != there:
             return f"its {name} are {here} here, {there} in other subtasks"
     return None

@@ -103,9 +103,54 @@ _MAX_DEPTH = 50
 _MAX_TYPES = 20_000
 
 
+STORED_SCALARS = frozenset(
+    [
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+        "CHAR",
+        "VARCHAR",
+        "BINARY",
+        "VARBINARY",
+        "DATE",
+        "TIME_WITHOUT_TIME_ZONE",
+        "TIMESTAMP_WITHOUT_TIME_ZONE",
+        "TIMESTAMP_WITH_LOCAL_TIME_ZONE",
+        "INTERVAL_YEAR_MONTH",
+        "INTERVAL_DAY_TIME",
+        "NULL",
+    ]
+)
+"""Roots of types that have a slot of a row for themselves."""
+
+_INNER_TYPES: dict[str, int | None] = {
+    "ROW": None,
+    "STRUCTURED_TYPE": None,
+    "ARRAY": 1,
+    "MULTISET": 1,
+    "DISTINCT_TYPE": 1,
+    "MAP": 2,
+}
+"""Root -> number of types inside; None for any."""
+
+
 def logical_type(value: Any) -> LogicalType:
     """The type of a Java ``LogicalType``; ``UNKNOWN`` if it is something else, or too deep."""
     return _TypeReader().read(value, 0)
+
+
+def unstored_root(sql: LogicalType) -> str | None:
+    """The root of a type that no row stores, of this one or of one inside; None if there is none."""
+    if sql.embedded is not None or sql.root in STORED_SCALARS:
+        return None
+    if _INNER_TYPES.get(sql.root, -1) not in (None, len(sql.children)):
+        return sql.root
+    return next(filter(None, map(unstored_root, sql.children)), None)
 
 
 class _TypeReader:

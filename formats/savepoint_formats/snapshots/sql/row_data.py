@@ -49,7 +49,7 @@ from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import map_of, numbered
 from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, Following, number, optional_names
 from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
-from savepoint_formats.snapshots.sql.logical_type import logical_type
+from savepoint_formats.snapshots.sql.logical_type import logical_type, unstored_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,15 @@ def _row(snapshot: TypeSerializerSnapshot) -> Layout:
     stored = snapshot["fields"] if "fields" in snapshot.names else None
     # A table can't have two columns of one name.
     names = stored if stored and len(set(stored)) == len(types) else numbered("f", len(types))
-    return Framed(layouts.BinaryRow(names, types))
+    return _of_types(snapshot, layouts.BinaryRow(names, types), *types)
+
+
+def _of_types(snapshot: TypeSerializerSnapshot, layout: Layout, *types: LogicalType) -> Layout:
+    """The layout, or bytes if a type is damaged or of a newer Flink."""
+    root = next(filter(None, map(unstored_root, types)), None)
+    if root is not None:
+        layout = Opaque(snapshot.class_name, f"a SQL type {root}, which no row stores")
+    return Framed(layout)
 
 
 def _row_body(version: int) -> tuple[Field, ...]:
@@ -105,12 +113,13 @@ def timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _array(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Framed(layouts.BinaryArray(logical_type(snapshot["element_type"].value)))
+    element = logical_type(snapshot["element_type"].value)
+    return _of_types(snapshot, layouts.BinaryArray(element), element)
 
 
 def _map(snapshot: TypeSerializerSnapshot) -> Layout:
     key, value = (logical_type(snapshot[name].value) for name in ("key_type", "value_type"))
-    return Framed(layouts.BinaryMap(key, value))
+    return _of_types(snapshot, layouts.BinaryMap(key, value), key, value)
 
 
 _KINDS: dict[SnapshotKind, tuple[str, ...]] = {

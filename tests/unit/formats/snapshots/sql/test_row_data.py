@@ -12,6 +12,7 @@ from savepoint_formats.errors import (
     SavepointError,
     SchemaChangeError,
     TruncatedError,
+    UndecodableError,
 )
 from savepoint_formats.java.stream import (
     JavaArray,
@@ -28,9 +29,18 @@ from savepoint_formats.snapshots import (
     read_serializer,
     write_serializer,
 )
-from savepoint_formats.snapshots.sql.logical_type import list_items, logical_type
+from savepoint_formats.snapshots.sql.logical_type import (
+    STORED_SCALARS,
+    list_items,
+    logical_type,
+    unstored_root,
+)
 from savepoint_formats.snapshots.struct_edit import dropped_field
+from savepoint_formats.values.arrow_types import arrow_type
 
+ROW_SNAPSHOT = (
+    "org.apache.flink.table.runtime.typeutils.RowDataSerializer$RowDataSerializerSnapshot"
+)
 # ROW<BIGINT>, as Flink 2.2.1 wrote it.
 BIGINT = (
     b"\xac\xed\x00\x05sr\x00/org.apache.flink.table.types.logical.BigIntType\x00\x00\x00\x00\x00"
@@ -123,6 +133,27 @@ def test_a_version_of_a_newer_flink_is_bytes_with_that_reason() -> None:
     layout = snapshot.layout()
     assert isinstance(layout, Opaque)
     assert layout.reason == "version 5 of its class is not known, but a newer Flink's"
+
+
+def test_a_row_with_a_type_that_no_row_stores_is_bytes_with_that_reason() -> None:
+    # One bit of the name; each command ended with an error that named no state.
+    found = read_serializer(SnapshotView(GOLDEN.replace(b"BIGINT", b"BIGINU")))
+    opaque = Opaque(ROW_SNAPSHOT, "a SQL type BIGINU, which no row stores")
+    assert found.layout() == Framed(opaque)
+
+
+def test_types_are_stored_if_they_are_columns() -> None:
+    every = [LogicalType(root, precision=3, scale=1) for root in STORED_SCALARS]
+    rows = [LogicalType("ARRAY", children=(one,)) for one in every]
+    assert (
+        len(arrow_type(BinaryRow(tuple(map(str, range(len(rows)))), tuple(rows)))) > len(rows) - 1
+    )
+    assert set(map(unstored_root, (*every, *rows))) == {None}
+    for wrong in (LogicalType("UNKNOWN"), LogicalType("MAP", children=(every[0],))):
+        row = LogicalType("ROW", names=("f",), children=(wrong,))
+        assert unstored_root(row) == wrong.root
+        with pytest.raises(UndecodableError):
+            arrow_type(BinaryRow(("f",), (row,)))
 
 
 def test_every_cut_is_noticed() -> None:
