@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -89,6 +90,24 @@ KINDS = (
     KindOfKey("long", Types.LONG(), (-(2**63), 0, 7), (str(-(2**63)), "0", "7")),
     KindOfKey("float", Types.FLOAT(), (0.5, -0.0, 0.0), ("0.5", "-0.0", "0.0")),
     KindOfKey("double", Types.DOUBLE(), (0.1, -0.0, 0.0), ("0.1", "-0.0", "0.0")),
+    KindOfKey(
+        "tuple of numbers",
+        Types.TUPLE([Types.DOUBLE(), Types.BIG_DEC()]),
+        tuple({"f0": zero, "f1": "1.00"} for zero in (-0.0, 0.0, 0.1)),
+        tuple(f'{{"f0": {zero}, "f1": 1.00}}' for zero in ("-0.0", "0.0", "0.1")),
+    ),
+    KindOfKey(
+        "numbers",
+        Types.PRIMITIVE_ARRAY(Types.FLOAT()),
+        ([-0.0], [0.0], [0.5]),
+        ("[-0.0]", "[0.0]", "[0.5]"),
+    ),
+    KindOfKey(
+        "decimals of sql",
+        Types.ROW_DATA([("f0", "DECIMAL(10, 2)"), ("f1", "DOUBLE")]),
+        tuple({"f0": Decimal(digits), "f1": -0.0} for digits in ("1.00", "1.50", "-3.00")),
+        tuple(f'{{"f0": {digits}, "f1": -0.0}}' for digits in ("1", "1.5", '"-3.00"')),
+    ),
     KindOfKey("big int", Types.BIG_INT(), ("-1", "0", str(10**30)), ("-1", "0", str(10**30))),
     KindOfKey("big dec", Types.BIG_DEC(), ("1.0", "1.00", "-3"), ("1.0", "1.00", "-3")),
     KindOfKey(

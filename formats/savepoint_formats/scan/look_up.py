@@ -40,7 +40,7 @@ from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.kinds.precise_times import is_precise, texts_of
-from savepoint_formats.values.plain_values import plain_values
+from savepoint_formats.values.plain_values import comparable, plain_values
 from savepoint_formats.values.value_writer import write_value
 from savepoint_formats.values.values import read_value
 
@@ -117,8 +117,8 @@ class KeyFilter:
         if is_precise(own_keys.type):
             is_wanted = pc.is_in(texts_of(own_keys), value_set=texts_of(self.keys))
         elif pa.types.is_nested(own_keys.type):
-            keys = plain_values(self.keys)
-            is_wanted = pa.array([value in keys for value in plain_values(own_keys)], pa.bool_())
+            keys = set(comparable(self.keys))
+            is_wanted = pa.array([value in keys for value in comparable(own_keys)], pa.bool_())
         else:
             is_wanted = pc.is_in(own_keys, value_set=self.keys)
         return {name: values.filter(is_wanted) for name, values in columns.items()}

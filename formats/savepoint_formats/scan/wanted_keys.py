@@ -59,7 +59,8 @@ def _value(value: Any, wanted: pa.DataType) -> pa.Array:
     if not pa.types.is_nested(wanted):
         return _scalar(value, wanted)
     if isinstance(value, str):
-        value = json.loads(value)
+        # A BigDecimal has as many digits as it is written with.
+        value = json.loads(value, parse_float=Decimal)
     if pa.types.is_struct(wanted):
         return _struct(value, wanted)
     return _collection(value, wanted)
@@ -76,6 +77,10 @@ def _scalar(value: Any, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_string(wanted) and isinstance(value, int | Decimal):
         # Arrow's own integers end at 64 bits.
         return pa.array([str(value)], wanted)
+    if pa.types.is_floating(wanted) and isinstance(value, Decimal):
+        value = float(value)
+    if pa.types.is_decimal(wanted) and isinstance(value, int | float):
+        value = Decimal(str(value))
     array = pa.array([value])
     if pa.types.is_temporal(array.type) and not pa.types.is_temporal(wanted):
         raise TypeError(f"{value!r} is a time")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.values.kinds.precise_times import is_precise, precise_type
+from state_processor import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +61,14 @@ def test_a_key_is_found_by_its_text(kind: KindOfKey, tmp_path: Path) -> None:
         assert told.tables[0].rows.column("total").to_pylist() == [number]
         # The text that is shown finds the key again.
         assert totals(savepoint, told.key) == [number]
+
+
+def test_what_is_not_a_number_is_found_in_a_key(tmp_path: Path) -> None:
+    keys = tuple({"f0": number, "f1": "a"} for number in (math.nan, 1.0))
+    kind = KindOfKey("nan", Types.TUPLE([Types.DOUBLE(), Types.STRING()]), keys, ())
+    savepoint = kind.savepoint(tmp_path)
+    assert [totals(savepoint, key) for key in keys] == [[0], [1]]
+    assert totals(savepoint, '{"f0": NaN, "f1": "a"}') == [0]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
