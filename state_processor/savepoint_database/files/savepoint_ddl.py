@@ -66,7 +66,7 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
     for state in table.states:
         reason = _reason_against(state)
         if reason:
-            comments.append(f"-- {printable(state.name)} is left out: {reason}")
+            comments.append(printable(f"-- {state.name} is left out: {reason}"))
             continue
         # The connector looks up the state's type by the name of the column.
         columns.append(f"  {_name(state.name)} {_column_type(state)}")

@@ -14,6 +14,7 @@ A state that a form can't express is a comment with the reason.
 from __future__ import annotations
 
 import json
+import keyword
 import re
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -26,6 +27,7 @@ from savepoint_database.types.sql_names import unused
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
+from savepoint_formats.printable import printable
 from savepoint_formats.snapshots.sql.wider_types import type_text
 from savepoint_formats.state_files.state import StateKind, value_parts
 from savepoint_formats.values.arrow_types import spark_type_name
@@ -159,9 +161,10 @@ def pyflink_descriptors(table: Table) -> str:
     key = table.states[0].key
     if key is not None:
         lines += [_assignment("key_type", _type(key), key)]
-    taken = ["key_type"]
+    taken = ["key_type", "Types", *used, *keyword.kwlist]
     for state in table.states:
-        name = unused(re.sub(r"^(?=\d)", "_", re.sub(r"\W", "_", state.name)), taken)
+        name = re.sub(r"^(?=\d)", "_", re.sub(r"\W", "_", state.name))
+        name = unused(name if name.isidentifier() else "state", taken)
         taken.append(name)
         lines += _descriptor(state, name)
     return "\n".join(lines)
@@ -170,24 +173,29 @@ def pyflink_descriptors(table: Table) -> str:
 def _descriptor(state: State, name: str) -> Iterable[str]:
     descriptor = _DESCRIPTORS.get(state.kind)
     if descriptor is None:
-        yield f"# {state.name}: PyFlink has no {state.kind.value} state"
+        yield _comment(f"{state.name}: PyFlink has no {state.kind.value} state")
         return
     parts = value_parts(state.kind, state.value)
     types = [_type(part) for part in parts]
     for part, text in zip(parts, types, strict=True):
         if text is None:
-            yield f"# {state.name}: PyFlink has no type for {_class_name(part)}"
+            yield _comment(f"{state.name}: PyFlink has no type for {_class_name(part)}")
             return
     arguments = _FUNCTIONS.get(state.kind, "") + ", ".join(map(str, types))
     if state.has_ttl:
-        yield f"# {state.name} has a time to live: enable_time_to_live(ttl_config)"
+        yield _comment(f"{state.name} has a time to live: enable_time_to_live(ttl_config)")
     yield f"{name} = {descriptor}({state.name!r}, {arguments})"
 
 
 def _assignment(name: str, text: str | None, layout: Layout) -> str:
-    return (
-        f"{name} = {text}" if text else f"# {name}: PyFlink has no type for {_class_name(layout)}"
-    )
+    if text:
+        return f"{name} = {text}"
+    return _comment(f"{name}: PyFlink has no type for {_class_name(layout)}")
+
+
+def _comment(text: str) -> str:
+    """A comment of one line: behind a line break, a name of the savepoint would be code."""
+    return f"# {printable(text)}"
 
 
 def flink_type(layout: Layout) -> str:

@@ -26,6 +26,7 @@ A JSON list of the same is accepted, too.
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from contextlib import suppress
@@ -39,6 +40,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import extended, is_pojo
+from savepoint_formats.printable import printable
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
 from savepoint_formats.values.kryo.descriptions import kryo_class, kryo_class_members
 
@@ -206,6 +208,7 @@ def _expect_small(size: int, name: str) -> None:
 
 
 _MEMBERS = ("class", "fields", "final", "constants", "pojo", "extends")
+_PLAIN_NAME = re.compile(r"[A-Za-z_$][\w.$]*")
 _TO_FILL_IN = "  fields: {}  # name: type, of all fields that are neither static nor transient"
 
 
@@ -283,23 +286,33 @@ def _described(described: KryoClass, unknown: ClassToDescribe | None) -> str:
     text = yaml_text([kryo_class_members(described)], width=100)
     lacks = [] if unknown is None else _places(unknown)
     if unknown is not None and unknown.superclass:
-        lacks.append(f"# extends: {unknown.superclass}")
+        lacks.append(_comment(f"extends: {unknown.superclass}"))
     return "\n".join([*lacks, text.rstrip("\n")])
 
 
 def _places(unknown: ClassToDescribe) -> list[str]:
-    places = [f"# {place}: {count} values" for place, count in unknown.values.items()]
-    of_what = (f"# {place}: the types of its elements are unknown" for place in unknown.collections)
-    return [*places, *of_what]
+    places = [f"{place}: {count} values" for place, count in unknown.values.items()]
+    of_what = (f"{place}: the types of its elements are unknown" for place in unknown.collections)
+    return [_comment(text) for text in (*places, *of_what)]
+
+
+def _comment(text: str) -> str:
+    """A comment of one line: behind a line break, a name of the savepoint would be a description."""
+    return f"# {printable(text)}"
+
+
+def _scalar(name: str) -> str:
+    """The name of a class as YAML."""
+    return name if _PLAIN_NAME.fullmatch(name) else yaml_text(name, default_style='"').rstrip("\n")
 
 
 def _to_fill_in(unknown: ClassToDescribe, reason: Callable[[str], str | None] | None) -> str:
     places = _places(unknown)
     if reason is not None and (why := reason(unknown.class_name)) is not None:
-        places.append(f"# {why}")
-    lines = [*places, f"- class: {unknown.class_name}", _TO_FILL_IN]
+        places.append(_comment(why))
+    lines = [*places, f"- class: {_scalar(unknown.class_name)}", _TO_FILL_IN]
     if unknown.is_pojo:
         lines.append("  pojo: true")
     if unknown.superclass:
-        lines.append(f"  extends: {unknown.superclass}")
+        lines.append(f"  extends: {_scalar(unknown.superclass)}")
     return "\n".join(lines)

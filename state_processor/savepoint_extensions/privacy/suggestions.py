@@ -21,6 +21,7 @@ from savepoint_extensions.privacy.mask_plan import is_rest, mask_fields
 from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.state_files.operator_state import element_arrays
 from savepoint_formats.state_files.state import element_layout, entry_layouts, key_layout
@@ -70,6 +71,7 @@ _KINDS = (
 
 _BIRTH = re.compile(r"birth|dob", re.IGNORECASE)
 _MOST_OF = 0.5
+_ONE_LINE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +133,25 @@ class MaskSuggestions:
             lines.append(f"# {what}{counts}")
             names = {"operator": known.operator, "state": known.state, "field": known.field}
             rule = {name: _literal(text) for name, text in names.items() if text}
-            text = yaml.safe_dump(
-                {**rule, "method": known.method},
-                default_flow_style=True,
-                allow_unicode=True,
-                width=10_000,
-                sort_keys=False,
-            ).strip()
+            text = _line({**rule, "method": known.method})
             # Keeping bytes that nobody can read must be a decision.
             lines.append(f"# - {text}" if known.type == FieldType.UNKNOWN else f"- {text}")
         return "\n".join(lines) + "\n"
+
+
+def _line(rule: dict[str, str]) -> str:
+    """A rule as YAML on one line: behind a line break, a name of the savepoint would be a rule."""
+    is_plain = all(printable(text) == text for text in rule.values())
+    return str(
+        yaml.safe_dump(
+            rule,
+            default_flow_style=True,
+            default_style=None if is_plain else '"',
+            allow_unicode=is_plain,
+            width=_ONE_LINE,
+            sort_keys=False,
+        )
+    ).strip()
 
 
 def _literal(text: str) -> str:

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from support.hand_made import STRING, canonical_base, header, kryo_of, meta_info, savepoint_of
 from support.sample_rows import Sample
 
 from savepoint_cli.terminal.cells import to_json
 from savepoint_database.files.exported_table import export_table
 from savepoint_database.rows.rows import first_rows
 from savepoint_formats.errors import StateTypeError
-from state_processor import schema_text
+from state_processor import Savepoint, schema_text
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from state_processor import Savepoint
 
 TABLES = ["keyed_state", "timers"]
 
@@ -133,3 +132,26 @@ def test_a_form_that_there_is_not_is_told(savepoint: Savepoint) -> None:
     form: Any = "xml"
     with pytest.raises(ValueError, match="no form 'xml'; there are: ddl, avro"):
         schema_text(savepoint, "stateful.timers", form)
+
+
+def test_names_of_a_stranger_are_no_code(tmp_path: Path) -> None:
+    # A line break in a comment made the rest of a name a statement.
+    names = (
+        "x\nimport os\nos.system('id')\n#",
+        "Types",
+        "import",
+        "",
+        "1²",
+        "ValueStateDescriptor",
+    )
+    classes = (kryo_of("shop.Y\nimport os\n#"), *([STRING] * (len(names) - 1)))
+    states = [meta_info(name, "VALUE", one) for name, one in zip(names, classes, strict=True)]
+    (tmp_path / "savepoint").mkdir()
+    savepoint_of(canonical_base(header(*states), []), tmp_path / "savepoint")
+    savepoint = Savepoint.open(tmp_path / "savepoint")
+    (table,) = (it.table for it in savepoint.tables() if it.table.endswith("keyed_state"))
+    statements = ast.parse(schema_text(savepoint, table, "pyflink")).body
+    assert [type(one) for one in statements] == [ast.ImportFrom] * 2 + [ast.Assign] * len(names)
+    assigned = [ast.unparse(one.targets[0]) for one in statements if isinstance(one, ast.Assign)]
+    assert not {"Types", "ValueStateDescriptor"} & set(assigned)
+    assert len(set(assigned)) == len(names)

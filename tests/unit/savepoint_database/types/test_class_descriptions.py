@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from support.voucher_classes import CLASSES
 
 from savepoint_database.types.class_library import (
@@ -53,3 +54,11 @@ def test_a_class_to_fill_in_says_where_it_is() -> None:
     assert text.splitlines()[:2] == ["# orders/last: 3 values", "- class: a.B$C"]
     (empty,) = described_classes(text, "classes.yaml")
     assert (empty.class_name, empty.fields) == ("a.B$C", ())
+
+
+def test_names_of_a_stranger_describe_no_other_class() -> None:
+    other = "\n- class: shop.Order\n  fields: {}\n#"
+    hostile = ClassToDescribe(f"a{other}", {f"orders{other}": 3}, f"b{other}", (f"c{other}",))
+    text = class_descriptions_text((), [hostile], lambda _: f"why{other}")
+    (described,) = yaml.safe_load(text)
+    assert (described["class"], described["extends"]) == (f"a{other}", f"b{other}")

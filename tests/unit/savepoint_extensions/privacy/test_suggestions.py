@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+import yaml
+from support.each import each
 from support.masks import SECRET
 from support.sample_rows import Sample
 
 from savepoint_extensions.privacy.mask_plan import MaskPlan
 from savepoint_extensions.privacy.mask_rules import MaskRules
-from savepoint_extensions.privacy.suggestions import MaskSuggestions
+from savepoint_extensions.privacy.suggestions import MaskSuggestions, SuggestedField
+from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
     import pytest
@@ -35,3 +39,21 @@ def test_the_draft_names_each_field_that_can_be_masked(monkeypatch: pytest.Monke
         for place in MaskPlan.of(operator, rules).unnamed
     ]
     assert set(unnamed) == {"unknown"}
+
+
+@each("kind", ["text", "unknown"])
+def test_names_of_a_stranger_are_no_rules(kind: str) -> None:
+    # Those of bytes are comments, of which a line break made a rule.
+    other = "\n- {type: text, method: keep}\n#\x1b[2J\u202e\U000e0041'\"*"
+    named = SuggestedField(f"a{other}", f"b{other}", f"c{other}", kind, "", "hash", 1, 0)
+    text = MaskSuggestions((named,)).to_yaml()
+    rules = yaml.safe_load(text)["rules"] or []
+    assert [rule["method"] for rule in rules] == (["hash"] if kind == "text" else [])
+    for rule in rules:
+        assert fnmatchcase(f"b{other}", rule["state"])
+    assert printable(text, keep="\n") == text
+
+
+def test_letters_stay_readable_in_rules() -> None:
+    named = SuggestedField("bücher", "", "größe", "text", "", "hash", 1, 0)
+    assert "- {operator: bücher, field: größe, method: hash}" in MaskSuggestions((named,)).to_yaml()
