@@ -211,7 +211,7 @@ def add_field(
     primitive needs a --value.
 
     \b
-    savepoint add-field s3://jobs/old stateful customer vip BOOLEAN s3://jobs/new --value "age > 9"
+    savepoint add-field s3://jobs/old stateful customer vip BOOLEAN s3://jobs/new --value "customer.age > 9"
     """
     column = None
     if value is not None:
