@@ -52,6 +52,7 @@ _ROCKSDB = f"{SUMS}-of-currency-2.2.1-rocksdb-native"
 
 _POJOS = "stateful-of-states-2.2.1-hashmap-native"
 
+_OF_POJO = ("stateful", "customer")
 _ROWS = "rows.csv"
 _UIDS = ("orders", "mysql", "sink", "committer")
 _FORM = CdcForm(False, 4)
@@ -284,6 +285,16 @@ _FREE_ON_SPARK = {
     ),
     "update-state": _on_spark(
         "update-state", "SOURCE", "summarize", "count", "OUT", "--set", "count + 1"
+    ),
+    "add-field": _on_spark(
+        "add-field", "SOURCE", *_OF_POJO, "vip", "BOOLEAN", "OUT", "--value", "customer.age > 9", sample=_POJOS
+    ),
+    "drop-field": _on_spark("drop-field", "SOURCE", *_OF_POJO, "tags", "OUT", sample=_POJOS),
+    "rename-field": _on_spark(
+        "rename-field", "SOURCE", *_OF_POJO, "address.zip", "code", "OUT", sample=_POJOS
+    ),
+    "widen-field": _on_spark(
+        "widen-field", "SOURCE", *_OF_POJO, "purchases", "LONG", "OUT", sample=_POJOS
     ),
     "apply": _on_spark("apply", "SOURCE", "FOLDER/changes.yaml", "OUT", sample=_POJOS),
     "sql-migrate": _on_spark(
