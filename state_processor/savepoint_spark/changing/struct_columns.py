@@ -240,6 +240,9 @@ def _edited(
     if step == MAP_VALUE and pa.types.is_map(wanted):
         items = _edited(values.items, wanted.item_type, rest, origins)
         return pa.MapArray.from_arrays(bounds(values), values.keys, items, type=wanted)
+    if step == MAP_KEY and pa.types.is_map(wanted):
+        keys = _edited(values.keys, wanted.key_type, rest, origins)
+        return pa.MapArray.from_arrays(bounds(values), keys, values.items, type=wanted)
     fields = []
     for field in wanted:
         if step is not None:

@@ -13,6 +13,8 @@ from support.object_samples import opened
 from savepoint_database.types.types import TypeInformation, Types
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.struct_edit import (
     StructEdit,
     added_field,
@@ -129,6 +131,24 @@ def test_fields_change_in_containers_of_a_pojo(container: str, change: str) -> N
     result.validate(full=True)
     held = [around.value(expected(one)) for one in (CENTS, CENTS | {"name": None})]
     assert result == pa.array([*({"before": 1, "held": one} for one in held), None], wanted)
+
+
+def test_columns_change_in_rows_that_are_keys_of_maps() -> None:
+    """So a join keeps rows with their numbers."""
+    row = row_data([parse_logical_type("INT"), parse_logical_type("STRING")])
+    stored = constructed.map_of(row, Types.INT().snapshot)
+    wider, added = (
+        edit(stored, name, row_data([parse_logical_type("BIGINT")]))
+        for edit, name in ((retyped_field, "f0"), (added_field, "f2"))
+    )
+    kept = [{"f0": number, "f1": "a", "$row_kind": "+I"} for number in range(3)]
+    rows = [[(kept[0], 5), (kept[1], 6)], None, [], [(kept[2], 7)]]
+    for made, more in ((wider, {}), (added, {"f2": None})):
+        wanted = arrow_type(made.snapshot.layout())
+        values = pa.array(rows, arrow_type(stored.layout())).slice(1)
+        result = edited_values(values, wanted, made)
+        result.validate(full=True)
+        assert result == pa.array([None, [], [(kept[2] | more, 7)]], wanted)
 
 
 def test_fields_change_in_all_containers_that_flink_wrote(cases: Path) -> None:
