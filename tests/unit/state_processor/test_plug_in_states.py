@@ -7,13 +7,28 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.commands import lines, run
+from support.hand_made import (
+    LONG,
+    STRING,
+    canonical_base,
+    encoded,
+    group_of,
+    header,
+    heap_base,
+    meta_info,
+    savepoint_of,
+    snapshot,
+    timers_of,
+)
 from support.plug_ins import EXAMPLE, OWNER, example_in, on_path
 
 from savepoint_cli.command_table import plug_in_commands
+from savepoint_formats.layout import Long, Text
 from state_processor.plug_in_states import PlugInState, plug_in_states
 
 if TYPE_CHECKING:
@@ -22,6 +37,7 @@ if TYPE_CHECKING:
 
 PRICES = EXAMPLE / "savepoint"
 TABLE = "prices.keyed_state"
+SHOP = "shop."
 
 
 @pytest.fixture(autouse=True)
@@ -143,3 +159,67 @@ def test_a_class_of_two_packages_is_bytes_with_both_names(tmp_path: Path) -> Non
         code, text = run("schema", PRICES, TABLE)
     assert code == 0
     assert "is registered by other-savepoint 1.2 and by shop-savepoint 1.2" in text
+
+
+MONEY = b"\x02\x04\xe2EUR"
+SKU = b"\0\0\0\0\0\0\0\7\0\4no 7"
+NAMESPACES: dict[str, tuple[str, bytes, dict[str, Any]]] = {
+    "money": (f"{SHOP}MoneySerializer$MoneySerializerSnapshot", MONEY, {"currency": "EUR"}),
+    "sku": (f"{SHOP}SkuSerializer$SkuSerializerSnapshot", SKU, {"supplier": 7, "number": "no 7"}),
+}
+
+
+def with_namespaces(folder: Path, kind: str, data: bytes, *, is_heap: bool) -> Path:
+    """A savepoint with a value and a timer of one key, in a namespace of this kind and these bytes."""
+    namespace = snapshot(NAMESPACES[kind][0])
+    info = meta_info("total", "VALUE", LONG, namespace)
+    head = header(info, meta_info("_timer_state/event_t", "TIMERS", timers_of(STRING, namespace)))
+    key, number, group = encoded(Text(), "ada"), encoded(Long(), 42), group_of("ada")
+    time = (77 ^ (1 << 63)).to_bytes(8)
+    if is_heap:
+        stored = [(group, 0, data + key + number), (group, 1, time + key + data)]
+        base = replace(heap_base(head, 2, stored), handle_id="base")
+    else:
+        # Neither the key nor the namespace says where it ends, so Flink adds their sizes.
+        identity = b"".join(part + bytes([len(part)]) for part in (key, data))
+        entries = [(group, 0, identity, number), (group, 1, time + key + data, b"")]
+        base = canonical_base(head, entries)
+    folder.mkdir()
+    savepoint_of(base, folder)
+    return folder
+
+
+@pytest.mark.usefixtures("example")
+@pytest.mark.parametrize("is_heap", [False, True], ids=["canonical", "heap"])
+@pytest.mark.parametrize("kind", NAMESPACES)
+def test_namespaces_and_timers_have_columns(kind: str, is_heap: bool, tmp_path: Path) -> None:
+    _, data, fields = NAMESPACES[kind]
+    path = with_namespaces(tmp_path / "savepoint", kind, data, is_heap=is_heap)
+    (row,) = lines("show", path, "a.window_state", "--uid", "a")
+    (timer,) = lines("show", path, "a.timers", "--uid", "a")
+    assert (row["key"], row["total"]) == ("ada", 42)
+    assert (timer["key"], timer["timestamp"]) == ("ada", "1970-01-01 00:00:00.077000Z")
+    for namespace in (row["namespace"], timer["namespace"]):
+        assert fields.items() <= namespace.items()
+    assert run("verify", path, "--uid", "a")[0] == 0
+    assert run("diff", path, path, "--uid", "a")[0] == 0
+    (found,) = lines("find", path, list(fields.values())[-1], "--uid", "a")
+    assert {f"namespace.{list(fields)[-1]}"} <= {place["field"] for place in found["places"]}
+
+
+@pytest.mark.usefixtures("example")
+@pytest.mark.parametrize("is_heap", [False, True], ids=["canonical", "heap"])
+def test_a_namespace_that_its_codec_refuses_is_named(is_heap: bool, tmp_path: Path) -> None:
+    path = with_namespaces(tmp_path / "savepoint", "money", b"\x02\x04\xe2eur", is_heap=is_heap)
+    code, text = run("verify", path, "--uid", "a")
+    assert code in (1, 3), text
+    assert "'eur' is no currency" in text
+    for table in ("a.window_state", "a.timers"):
+        assert "'eur' is no currency" in run("show", path, table, "--uid", "a")[1]
+
+
+@pytest.mark.parametrize("is_heap", [False, True], ids=["canonical", "heap"])
+def test_without_it_namespaces_are_bytes_or_an_error(is_heap: bool, tmp_path: Path) -> None:
+    path = with_namespaces(tmp_path / "savepoint", "sku", SKU, is_heap=is_heap)
+    code, text = run("verify", path, "--uid", "a")
+    assert (code, "shop.SkuSerializer$SkuSerializerSnapshot" in text) == (3, True), text
