@@ -79,6 +79,8 @@ class TestTheExample:
     def test_it_is_whole(self) -> None:
         code, text = run("verify", PRICES)
         assert (code, "not read" in text) == (0, False)
+        assert "computes its own hash code, so key groups of its keys can't be checked" in text
+        assert "give a function" not in text
 
     def test_the_job_decides_whether_another_release_restores_it(self) -> None:
         _, text = run("doctor", PRICES, "--target", "2.1", "--output", "json")
