@@ -31,7 +31,7 @@ def present_names(operator: PlannedOperator) -> dict[str, str]:
     if operator.source is None:
         return {}
     # A copy asks for no change, whose module imports Spark.
-    change = None if operator.transformation is None else operator.change
+    change = None if operator.is_copied else operator.change
     states = (operator.source if change is None else change.stages[0].operator).catalog.states
     present: dict[str, str | None] = {state.name: state.name for state in states}
     for stage in () if change is None else change.stages:

@@ -130,7 +130,7 @@ def _of_source(writer: SavepointWriter, source: Savepoint | None) -> SavepointWr
         # An operator that an earlier change added is not in the savepoint.
         if known is None or planned.source is None or known.record == planned.source.record:
             return planned
-        if planned.transformation is not None:
+        if not planned.is_copied:
             raise SchemaChangeError(
                 f"state of operator {planned.name} was changed before its positions or commits: put"
                 " this change before the others"

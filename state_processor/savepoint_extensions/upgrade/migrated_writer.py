@@ -95,4 +95,4 @@ def _migrated(planned: PlannedOperator, scala: ScalaTarget | None) -> PlannedOpe
     if change is None:
         return planned
     made = migration_plan.migrated(change, scala)
-    return planned if made.migration is None else replace(planned, transformation=made)
+    return planned if made.migration is None else planned.changed(lambda _: made)

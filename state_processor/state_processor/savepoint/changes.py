@@ -11,7 +11,7 @@ from savepoint_formats.errors import LostStateWarning, OperatorExistsError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_spark.writing.write_context import OfKeyGroups, PlannedTransformation
 from state_processor.savepoint.file_changes import FileChanges
-from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
+from state_processor.savepoint.new_operator import combined, id_and_uid, operator_with
 from state_processor.savepoint.transplants import transplanted
 
 if TYPE_CHECKING:
@@ -96,18 +96,12 @@ class SavepointChanges(FileChanges):
             max_parallelism = transformation.key_groups
         key_groups = alike.max_parallelism if max_parallelism is None else max_parallelism
         subtasks = min(alike.parallelism, key_groups) if parallelism is None else parallelism
-        if before is None:
-            made = PlannedOperator(
-                operator_id, known, subtasks, key_groups, transformation=transformation
-            )
-            return replace(writer, operators=(*writer.operators, made))
-        made = replace(
-            before,
-            uid=known or before.uid,
-            parallelism=subtasks,
-            max_parallelism=key_groups,
-            transformation=transformation,
+        uid_of_old, source = (None, None) if before is None else (before.uid, before.source)
+        made = operator_with(
+            operator_id, known or uid_of_old, subtasks, key_groups, source, transformation
         )
+        if before is None:
+            return replace(writer, operators=(*writer.operators, made))
         if isinstance(transformation, PlannedTransformation) and (lost := made.dropped_states()):
             message = (
                 f"operator {made.name} is made anew without {', '.join(lost)}: give these states too,"

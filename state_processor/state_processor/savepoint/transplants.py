@@ -9,7 +9,8 @@ from savepoint_formats.errors import MigrationError, OperatorExistsError, Refuse
 from savepoint_formats.metadata import FileStream, RelativeFile, SegmentStream
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from savepoint_formats.metadata.references import with_streams
-from state_processor.savepoint.planned_operator import PlannedOperator, id_and_uid
+from state_processor.savepoint.new_operator import id_and_uid
+from state_processor.savepoint.planned_operator import PlannedOperator
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
@@ -31,7 +32,7 @@ def transplanted(
     operator_id, known = id_and_uid(uid)
     places = (planned for planned in writer.operators if planned.operator_id == operator_id)
     before = next(places, None)
-    if before is not None and before.transformation is not None:
+    if before is not None and not before.is_copied:
         raise OperatorExistsError(f"operator {before.name} was changed before, which would be lost")
     key_groups = (before or writer).max_parallelism
     record = operator.record

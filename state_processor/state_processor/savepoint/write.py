@@ -22,6 +22,11 @@ from savepoint_formats.values.kryo.dialect import KryoVersion
 from savepoint_spark import changing
 from savepoint_spark.writing.stored_types import expect_key_types
 from savepoint_spark.writing.write_context import WriteContext
+from state_processor.savepoint.planned_operator import (
+    AlteredOperator,
+    CopiedOperator,
+    MadeOperator,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -271,9 +276,7 @@ def _expect_one_backend(writer: SavepointWriter) -> None:
     if not anew:
         return
     copied = [
-        operator.source
-        for operator in writer.operators
-        if operator.source is not None and operator.transformation is None
+        operator.source for operator in writer.operators if isinstance(operator, CopiedOperator)
     ]
     native = [source for source in copied if changing.needs_conversion(source)]
     sources = (operator.source for operator in anew if operator.source is not None)
@@ -293,7 +296,7 @@ def _expect_key_types(writer: SavepointWriter) -> None:
 
 
 def _expect_session(writer: SavepointWriter) -> None:
-    made = [operator.name for operator in writer.operators if operator.transformation is not None]
+    made = [operator.name for operator in writer.operators if not operator.is_copied]
     if made and writer.spark is None:
         raise ValueError(
             f"the state of {', '.join(made)} is made by Spark: open the savepoint with"
@@ -322,14 +325,14 @@ def _untouched(writer: SavepointWriter) -> dict[OperatorId, OperatorState]:
     return {
         planned.operator_id: planned.source.record
         for planned in writer.operators
-        if planned.source is not None and planned.transformation is None
+        if isinstance(planned, CopiedOperator)
     }
 
 
 def _copies(writer: SavepointWriter) -> CopyPlan:
     records = _untouched(writer)
-    sources = [planned.source for planned in writer.operators if planned.operator_id in records]
-    if not sources or sources[0] is None:
+    sources = [it.source for it in writer.operators if isinstance(it, CopiedOperator)]
+    if not sources:
         return CopyPlan(())
     # Operators of other savepoints have absolute paths.
     directory = sources[0].directory if writer.source is None else writer.source.directory
@@ -351,14 +354,14 @@ def _made(writer: SavepointWriter, target: NewSnapshot) -> dict[OperatorId, Oper
             )
         )
         for planned in writer.operators
-        if planned.transformation is not None and writer.spark is not None
+        if isinstance(planned, AlteredOperator | MadeOperator) and writer.spark is not None
     }
 
 
 def _planned(operator: PlannedOperator, copies: CopyPlan) -> WrittenOperator:
-    if operator.source is None or operator.transformation is not None:
-        return _summary(operator, None)
-    return _summary(operator, copies.sizes_of(operator.source.record))
+    if isinstance(operator, CopiedOperator):
+        return _summary(operator, copies.sizes_of(operator.source.record))
+    return _summary(operator, None)
 
 
 def _written(

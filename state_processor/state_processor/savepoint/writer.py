@@ -157,7 +157,7 @@ class SavepointWriter(SavepointChanges):
     @property
     def needs_session(self) -> bool:
         """Whether Spark makes some of its state."""
-        return any(planned.transformation is not None for planned in self.operators)
+        return not all(planned.is_copied for planned in self.operators)
 
     def with_session(self, spark: SparkSession) -> Self:
         """The writer with this session for its jobs."""

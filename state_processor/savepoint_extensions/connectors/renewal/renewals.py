@@ -126,7 +126,7 @@ def _row_of(planned: PlannedOperator) -> Renewal | None:
 
 
 def _removed(planned: PlannedOperator) -> frozenset[str]:
-    change = None if planned.transformation is None else planned.change
+    change = None if planned.is_copied else planned.change
     return frozenset() if change is None else change.removed
 
 
@@ -135,7 +135,7 @@ def _renewed(
 ) -> tuple[Sequence[PlannedOperator], tuple[str, ...]]:
     source, removed = planned.source, _removed(planned)
     assert source is not None  # it has a row
-    change = None if planned.transformation is None else planned.change
+    change = None if planned.is_copied else planned.change
     if change is not None and replace(change, removed=frozenset()) != type(change)(source):
         raise RefusedError(
             f"operator {planned.name} was changed before, which {row.new} would not see: write that"
@@ -143,7 +143,7 @@ def _renewed(
         )
     renewed = row.renew(source, checkpoint, options)
     own = replace(source, record=renewed.record)
-    plan = replace(planned, source=own, transformation=None)
+    plan = planned.copied(own)
     if remaining := {state.name for state in own.catalog.states} & removed:
         plan = plan.changed(lambda operator: replace(operator, removed=frozenset(remaining)))
     added = (planned.copy_of(_added(source, record)) for record in renewed.added)

@@ -10,7 +10,8 @@ from savepoint_formats.metadata import DistributionMode
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 from savepoint_spark.writing.operator_plan import NewOperatorState
 from state_processor import Types, kryo_class
-from state_processor.savepoint.planned_operator import PlannedOperator, combined
+from state_processor.savepoint.new_operator import combined
+from state_processor.savepoint.planned_operator import MadeOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +36,5 @@ def lines(name: str, flink: str) -> OperatorStateTransformation:
 
 def test_several_transformations_say_together_which_kryo_their_objects_are_for() -> None:
     transformation = combined((lines("a", "2.2"), lines("b", "2.2")))
-    planned = PlannedOperator(
-        OperatorId.from_uid("lines"), "lines", 1, 128, transformation=transformation
-    )
+    planned = MadeOperator(OperatorId.from_uid("lines"), "lines", 1, 128, None, transformation)
     assert planned.kryo_versions() == {"5.6"}
