@@ -9,7 +9,7 @@ from savepoint_formats.errors import DescriptionError
 from savepoint_formats.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import yaml
 else:
@@ -181,14 +181,37 @@ class YamlSection:
 
 def _composed(text: str, file: str) -> yaml.Node | None:
     try:
-        _expect_flat(text, file)
-        return yaml.compose(text, yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise DescriptionError(f"{file}{line}: it is not YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise DescriptionError(f"{file}: it is not YAML: {reason}") from error
+        walk = events_with_depth(text)
+        deep = next((event for event, depth in walk if depth > _DEEPEST), None)
+        node = yaml.compose(text, yaml.SafeLoader) if deep is None else None
+    except (yaml.YAMLError, *NOT_YAML) as error:
+        mark, reason = why_not_yaml(error)
+        line = f" line {mark.line + 1}" if mark else ""
+        raise DescriptionError(f"{file}{line}: {reason}") from error
+    if deep is not None:
+        line = f"line {deep.start_mark.line + 1}"
+        raise DescriptionError(f"{file} {line}: it is nested more than {_DEEPEST} deep")
+    return node
+
+
+def events_with_depth(text: str) -> Iterator[tuple[yaml.Event, int]]:
+    """The events of a text, each with the depth behind it. A nested text needs no stack here."""
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        yield event, depth
+
+
+NOT_YAML = (ValueError, OverflowError)
+"""What PyYAML raises, besides its own errors, for the number of a character that doesn't exist."""
+
+
+def why_not_yaml(error: Exception) -> tuple[yaml.Mark | None, str]:
+    """The place of a mistake, if PyYAML knows it, and what it is."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        return error.problem_mark, f"it is not YAML: {error.problem}"
+    return None, f"it is not YAML: {' '.join(str(error).split())}"
 
 
 def _said(node: yaml.Node) -> str:
@@ -200,16 +223,3 @@ def _said(node: yaml.Node) -> str:
             return "a list"
         case _:
             return "a mapping"
-
-
-def _expect_flat(text: str, file: str) -> None:
-    """Raises ``DescriptionError`` for nesting so deep that reading it would exhaust the stack."""
-    depth = 0
-    for event in yaml.parse(text, yaml.SafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST:
-            line = event.start_mark.line + 1
-            raise DescriptionError(f"{file} line {line}: it is nested more than {_DEEPEST} deep")

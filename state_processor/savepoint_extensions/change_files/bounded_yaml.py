@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from savepoint_database.types.yaml_section import NOT_YAML, events_with_depth, why_not_yaml
 from savepoint_extensions.change_files.change_words import place_of
 
 if TYPE_CHECKING:
@@ -29,19 +30,17 @@ def composed(text: str, mistakes: Mistakes) -> yaml.Node | None:
     try:
         mistakes.lines.extend(_out_of_bounds(text))
         return None if len(mistakes.lines) > before else yaml.compose(text, yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
+    except (yaml.YAMLError, *NOT_YAML) as error:
+        mark, reason = why_not_yaml(error)
         place = f"line {mark.line + 1} column {mark.column + 1}: " if mark else ""
-        mistakes.lines.append(f"{place}it is not YAML: {error.problem}")
-    except (yaml.YAMLError, ValueError) as error:
-        mistakes.lines.append(f"it is not YAML: {' '.join(str(error).split())}")
+        mistakes.lines.append(f"{place}{reason}")
     return None
 
 
 def _out_of_bounds(text: str) -> Iterator[str]:
     """What a file of changes may not have, each with its place."""
-    depth = documents = 0
-    for event in yaml.parse(text, yaml.SafeLoader):
+    documents = 0
+    for event, depth in events_with_depth(text):
         place = place_of(event)
         if getattr(event, "anchor", None) is not None:
             yield f"{place}: anchors and aliases are not allowed: write the words out"
@@ -51,8 +50,6 @@ def _out_of_bounds(text: str) -> Iterator[str]:
             documents += 1
             if documents > 1:
                 yield f"{place}: a second document, expected one list of changes"
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
             yield f"{place}: it is nested more than {_DEEPEST} deep"
             return

@@ -27,6 +27,9 @@ WRONG = {
     "- class: a.B\n  constants: [A]\n  fields: {a: int}": "line 3, [0].fields: a class has",
     "class: a.B": "line 1: it is a mapping, expected a list",
     "- [": "it is not YAML",
+    "\n" + "[" * 100: "classes.yaml line 2: it is nested more than 64 deep",
+    '- class: "\\U00110000"': "it is not YAML: chr() arg not in range",
+    '- class: "\\UFFFFFFFF"': "it is not YAML: Python int too large",
     '[{"class":\t"a.B", "fields": ["id"]}]': "line 1, [0].fields: it is a list, expected a mapping",
 }
 

@@ -43,9 +43,10 @@ def test_a_bomb_of_aliases_is_not_expanded() -> None:
         ("[" * 5000, "line 1 column 17: it is nested more than 16 deep"),
         ("- a\n---\n- b", "line 2 column 1: a second document, expected one list of changes"),
         ("- {a: b", "line 1 column 8: it is not YAML: expected ',' or '}', but got '<stream end>'"),
+        ('"\\UFFFFFFFF"', "it is not YAML: Python int too large to convert to C int"),
         ("x" * (MOST_CHARACTERS + 1), "1,048,577 characters, expected 1,048,576 at most"),
     ],
-    ids=["depth", "documents", "broken", "size"],
+    ids=["depth", "documents", "broken", "escape", "size"],
 )
 def test_other_bounds(text: str, line: str) -> None:
     assert mistakes(text) == [line]
