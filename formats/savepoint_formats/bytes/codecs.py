@@ -121,7 +121,7 @@ def record_of(kind: type[Record]) -> Codec:
     return Codec(kind.read, lambda view, record: record.write(view))
 
 
-def enum_of(kind: type[IntEnum], what: str, number: Codec = INT) -> Codec:
+def enum_codec(kind: type[IntEnum], what: str, number: Codec = INT) -> Codec:
     """A number that is a member of an enumeration; ``what`` names it in errors."""
     known = {member.value: member for member in kind}
 
@@ -133,7 +133,7 @@ def enum_of(kind: type[IntEnum], what: str, number: Codec = INT) -> Codec:
     return Codec(read, number.write)
 
 
-def optional(field: Codec) -> Codec:
+def optional_codec(field: Codec) -> Codec:
     """A bool; the field follows if it is set. None if it is not."""
 
     def write(view: DataOutputView, value: Any) -> None:
@@ -144,7 +144,7 @@ def optional(field: Codec) -> Codec:
     return Codec(lambda view: field.read(view) if view.read_strict_bool() else None, write)
 
 
-def tuple_of(*fields: Codec) -> Codec:
+def tuple_codec(*fields: Codec) -> Codec:
     """Fields that follow each other, as a tuple."""
 
     def write(view: DataOutputView, values: tuple[Any, ...]) -> None:
@@ -154,7 +154,7 @@ def tuple_of(*fields: Codec) -> Codec:
     return Codec(lambda view: tuple([field.read(view) for field in fields]), write)
 
 
-def list_of(element: Codec | type[Record], size: int = 1) -> Codec:
+def list_codec(element: Codec | type[Record], size: int = 1) -> Codec:
     """An i32 count, then elements of at least ``size`` bytes each."""
     codec = element if isinstance(element, Codec) else record_of(element)
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, Record, list_of
+from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, Record, list_codec
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, NotASavepointError, UnsupportedVersionError
 from savepoint_formats.key_groups import MAX_PARALLELISM, OperatorId
@@ -88,7 +88,7 @@ def _write_master_state(view: DataOutputView, state: MasterState) -> None:
     BYTES.write(view, state.to_bytes())
 
 
-_MASTER_STATES = list_of(Codec(_read_master_state, _write_master_state), 8)
+_MASTER_STATES = list_codec(Codec(_read_master_state, _write_master_state), 8)
 
 
 @dataclass(frozen=True, slots=True)

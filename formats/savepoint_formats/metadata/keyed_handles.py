@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from savepoint_formats.bytes.codecs import BYTES, INT, LONG, UTF, Codec, Record, list_of
+from savepoint_formats.bytes.codecs import BYTES, INT, LONG, UTF, Codec, Record, list_codec
 from savepoint_formats.metadata.records import KeyedHandleType, TypedRecord
 from savepoint_formats.metadata.stream_handles import (
     GROUPS,
@@ -51,7 +51,7 @@ class InMemoryChanges(TypedRecord):
     | utf    | handle_id       | unique name                                 |
     """
 
-    FIELDS: ClassVar[tuple[Codec, ...]] = (KEY_GROUPS, LONG, LONG, list_of(StateChange, 8), UTF)
+    FIELDS: ClassVar[tuple[Codec, ...]] = (KEY_GROUPS, LONG, LONG, list_codec(StateChange, 8), UTF)
     type: KeyedHandleType
     key_groups: KeyGroupRange
     start: int
@@ -84,7 +84,7 @@ class FileChanges(TypedRecord):
     """
 
     FIELDS: ClassVar[tuple[Codec, ...]] = (
-        *(KEY_GROUPS, list_of(ChangeSetStream, 9), LONG, LONG, UTF),
+        *(KEY_GROUPS, list_codec(ChangeSetStream, 9), LONG, LONG, UTF),
         UTF.only(KeyedHandleType.FILE_CHANGES),
     )
     type: KeyedHandleType
@@ -151,7 +151,7 @@ class IncrementalHandle(TypedRecord):
 
     FIELDS: ClassVar[tuple[Codec, ...]] = (
         *(LONG, UTF, KEY_GROUPS, LONG.only(KeyedHandleType.INCREMENTAL), PLAIN_STREAM),
-        *(list_of(LocalFile, 3), list_of(LocalFile, 3)),
+        *(list_codec(LocalFile, 3), list_codec(LocalFile, 3)),
         UTF.only(KeyedHandleType.INCREMENTAL),
     )
     type: KeyedHandleType
@@ -194,10 +194,10 @@ class ChangelogHandle(TypedRecord):
 
     FIELDS: ClassVar[tuple[Codec, ...]] = (
         *(KEY_GROUPS, LONG),
-        list_of(
+        list_codec(
             Codec(lambda view: _read_typed(view, _BASE), lambda v, h: write_keyed_handle(h, v))
         ),
-        list_of(
+        list_codec(
             Codec(lambda view: _read_typed(view, _CHANGES), lambda v, h: write_keyed_handle(h, v))
         ),
         *(LONG, LONG.only(KeyedHandleType.CHANGELOG), UTF),

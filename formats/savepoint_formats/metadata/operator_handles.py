@@ -19,8 +19,8 @@ from savepoint_formats.bytes.codecs import (
     UTF,
     Codec,
     Record,
-    list_of,
-    tuple_of,
+    list_codec,
+    tuple_codec,
 )
 from savepoint_formats.metadata.records import TypedRecord
 from savepoint_formats.metadata.stream_handles import (
@@ -69,7 +69,7 @@ class OperatorStateOffsets:
         LONGS.write(view, self.offsets)
 
 
-_STATES = list_of(Codec(OperatorStateOffsets.read, lambda view, state: state.write(view)), 7)
+_STATES = list_codec(Codec(OperatorStateOffsets.read, lambda view, state: state.write(view)), 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class ChannelStateHandle(TypedRecord):
     | …        | stream    | the file, shared by many channels                           |
     """
 
-    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, tuple_of(INT, INT), LONGS, LONG, STREAM)
+    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, tuple_codec(INT, INT), LONGS, LONG, STREAM)
     direction: ChannelDirection | None
     subtask: int
     channel: tuple[int, int]

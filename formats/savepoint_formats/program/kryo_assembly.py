@@ -63,8 +63,8 @@ from savepoint_formats.values.kryo.structs import (
     WRITTEN_LISTS,
     WRITTEN_MAPS,
     WRITTEN_SETS,
-    column_type,
     is_described,
+    struct_column_type,
 )
 from savepoint_formats.values.kryo.types import NEVER_NULL_CLASSES, WRITTEN_CLASSES
 
@@ -97,7 +97,7 @@ def assemble_graph(
     """Emits the instructions of a layout's graphs; returns whether it has any."""
     name = layout.class_name
     is_known = is_described(layout) or bool(layout.arguments)
-    is_any = column_type(layout) is None
+    is_any = struct_column_type(layout) is None
     if not is_known and not is_any and (name not in SINGLES or name not in KRYO_TYPES):
         return False
     if is_any and writes:

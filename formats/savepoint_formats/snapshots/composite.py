@@ -88,17 +88,17 @@ def _single(snapshot: TypeSerializerSnapshot) -> Layout:
     return inner_layout
 
 
-def optional(value: Layout) -> Layout:
+def optional_part(value: Layout) -> Layout:
     """A value behind a flag that says whether there is one."""
     return layouts.Nullable(value, is_null=False)
 
 
 def optional_elements(element: Layout) -> Layout:
     """A list of values that may be missing."""
-    return layouts.Repeated(optional(element))
+    return layouts.Repeated(optional_part(element))
 
 
-def map_of(key: Layout, value: Layout) -> Layout:
+def java_map(key: Layout, value: Layout) -> Layout:
     """A map whose values may be null."""
     return layouts.MapOf(key, layouts.Nullable(value))
 
@@ -164,7 +164,7 @@ def _buffer_entry(element: Layout) -> Layout:
 def _two_phase_commit(snapshot: TypeSerializerSnapshot) -> Layout:
     transaction, context = snapshot.nested_layouts()
     is_nullable = _NULL_TRANSACTION.is_set(snapshot, implied_by=3)
-    pending = optional(transaction) if is_nullable else transaction
+    pending = optional_part(transaction) if is_nullable else transaction
     return layouts.Struct(
         ("pending", "pending_start", "committing", "context"),
         (
@@ -173,13 +173,13 @@ def _two_phase_commit(snapshot: TypeSerializerSnapshot) -> Layout:
             layouts.Repeated(
                 layouts.Struct(("transaction", "start"), (transaction, layouts.Long()))
             ),
-            optional(context),
+            optional_part(context),
         ),
     )
 
 
 def _node_id(event_id: Layout) -> Layout:
-    return optional(layouts.Struct(("event_id", "page_name"), (event_id, layouts.Text())))
+    return optional_part(layouts.Struct(("event_id", "page_name"), (event_id, layouts.Text())))
 
 
 def _lockable(element: Layout) -> Layout:
@@ -193,7 +193,7 @@ def _nfa_state(snapshot: TypeSerializerSnapshot) -> Layout:
         ("previous", node_id),
         ("version", version),
         ("start", layouts.Long()),
-        ("start_event_id", optional(event_id)),
+        ("start_event_id", optional_part(event_id)),
     ]
     if _PREVIOUS_TIMESTAMP.is_set(snapshot):
         parts.insert(4, ("previous_timestamp", layouts.Long()))
@@ -233,9 +233,9 @@ register(
         f"{BASE}SetSerializerSnapshot": of_parts(
             lambda element: layouts.Repeated(layouts.Nullable(element), is_set=True)
         ),
-        f"{BASE}MapSerializerSnapshot": of_parts(map_of, 2),
+        f"{BASE}MapSerializerSnapshot": of_parts(java_map, 2),
         f"{_DATAVIEW}NullAwareMapSerializerSnapshot": of_parts(
-            lambda key, value: map_of(layouts.Nullable(key), value), 2
+            lambda key, value: java_map(layouts.Nullable(key), value), 2
         ),
         f"{_DATAVIEW}ListViewSerializerSnapshot": _SAME,
         f"{_DATAVIEW}MapViewSerializerSnapshot": _SAME,
@@ -289,7 +289,7 @@ for _prefix in SCALA:
         {
             f"{_prefix}ScalaCaseClassSerializerSnapshot": _CASE_CLASS,
             f"{_prefix}Tuple2CaseClassSerializerSnapshot": _CASE_CLASS,
-            f"{_prefix}ScalaOptionSerializerSnapshot": of_parts(optional),
+            f"{_prefix}ScalaOptionSerializerSnapshot": of_parts(optional_part),
             f"{_prefix}ScalaEitherSerializerSnapshot": _EITHER,
             f"{_prefix}ScalaTrySerializerSnapshot": of_parts(tagged_union("success", "failure"), 2),
             f"{_prefix}TraversableSerializerSnapshot": of_parts(

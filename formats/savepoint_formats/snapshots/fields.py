@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, list_of, tuple_of
+from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, list_codec, tuple_codec
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.java.stream import read_java_object
 
@@ -138,8 +138,8 @@ STRING = Codec(
     lambda view: view.read_string_value(), lambda view, value: view.write_string_value(value)
 )
 JAVA = Codec(_read_java, lambda view, value: view.write_bytes(value.data))
-JAVA_LIST = list_of(JAVA, 5)
-NAMES = list_of(UTF, 2)
-TEXTS = list_of(STRING)
-NUMBERED_NAMES = list_of(tuple_of(UTF, INT), 6)
+JAVA_LIST = list_codec(JAVA, 5)
+NAMES = list_codec(UTF, 2)
+TEXTS = list_codec(STRING)
+NUMBERED_NAMES = list_codec(tuple_codec(UTF, INT), 6)
 OPTIONAL_MAP = Codec(_read_optional_map, _write_optional_map)

@@ -34,7 +34,7 @@ from savepoint_formats.bytes.counts import can_be_empty
 from savepoint_formats.layout import VARIABLE, Layout, serializer_length
 from savepoint_formats.layout.layout_facts import common_length
 from savepoint_formats.snapshots.basic import inner, simple
-from savepoint_formats.snapshots.composite import numbered, of_parts, optional
+from savepoint_formats.snapshots.composite import numbered, of_parts, optional_part
 from savepoint_formats.snapshots.fields import NAMES, TEXTS, Following
 from savepoint_formats.snapshots.snapshot import (
     NO_FIELDS,
@@ -174,7 +174,7 @@ register(
             lambda _snapshot: _NOTHING, 1, type_class=UTF
         ),
         f"{FLINKX}ScalaOptionSerializerSnapshot": of_parts(
-            lambda value: layouts.OfScala(optional(value))
+            lambda value: layouts.OfScala(optional_part(value))
         ),
         f"{FLINKX}ScalaEitherSerializerSnapshot": of_parts(_either, 2),
         f"{FLINKX}CollectionSerializerSnapshot": _plain(

@@ -32,10 +32,10 @@ from savepoint_formats.java.stream import JavaClass
 from savepoint_formats.layout import Layout, Opaque, Repeated, Struct
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA
 from savepoint_formats.snapshots.composite import (
-    map_of,
+    java_map,
     numbered,
-    optional,
     optional_elements,
+    optional_part,
     tagged_union,
 )
 from savepoint_formats.snapshots.fields import JAVA, number
@@ -163,12 +163,12 @@ register(
             _by_serializer, serializer_class=UTF
         ),
         f"{BASE}CollectionSerializerConfigSnapshot": _nested(1, Repeated),
-        f"{BASE}MapSerializerConfigSnapshot": _nested(2, map_of),
+        f"{BASE}MapSerializerConfigSnapshot": _nested(2, java_map),
         f"{RUNTIME}EitherSerializerConfigSnapshot": _nested(2, tagged_union("left", "right")),
         f"{RUNTIME}TupleSerializerConfigSnapshot": _legacy(
             _tuple, serializers=RESILIENT_LIST, tuple_class=JAVA
         ),
-        f"{SCALA[0]}ScalaOptionSerializerConfigSnapshot": _nested(1, optional),
+        f"{SCALA[0]}ScalaOptionSerializerConfigSnapshot": _nested(1, optional_part),
         f"{SCALA[0]}ScalaTrySerializerConfigSnapshot": _nested(
             2, tagged_union("success", "failure")
         ),

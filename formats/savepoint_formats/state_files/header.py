@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
-from savepoint_formats.bytes.codecs import UTF, Codec, Record, enum_of, list_of, tuple_of
+from savepoint_formats.bytes.codecs import UTF, Codec, Record, enum_codec, list_codec, tuple_codec
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.layout import Opaque
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
@@ -149,9 +149,9 @@ class StateMetaInfo(Record):
 
     FIELDS: ClassVar[tuple[Codec, ...]] = (
         UTF,
-        enum_of(BackendStateType, "a state of type"),
-        list_of(tuple_of(_name(_OPTIONS), UTF), 4),
-        list_of(tuple_of(_name(_ROLES), SERIALIZER), 6),
+        enum_codec(BackendStateType, "a state of type"),
+        list_codec(tuple_codec(_name(_OPTIONS), UTF), 4),
+        list_codec(tuple_codec(_name(_ROLES), SERIALIZER), 6),
     )
     name: str
     type: BackendStateType

@@ -23,7 +23,7 @@ from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups import key_group
 from savepoint_formats.layout import Layout, parts, with_open_pojos
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
-from savepoint_formats.values.kryo.structs import column_type, is_described
+from savepoint_formats.values.kryo.structs import is_described, struct_column_type
 from savepoint_formats.values.separation import starts_of_entries
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader
@@ -237,7 +237,7 @@ def is_unknown(layout: Layout) -> bool:
         case layouts.Opaque() | layouts.JavaObject():
             return True
         case layouts.Kryo():
-            return column_type(layout) is None or is_described(layout)
+            return struct_column_type(layout) is None or is_described(layout)
         case layouts.Coded(codec):
             return layout.is_open and codec.length < 0
         case _:

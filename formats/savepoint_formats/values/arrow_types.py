@@ -77,7 +77,7 @@ from savepoint_formats.values.kryo.structs import (
     OBJECT_TYPE,
     UNDECODED,
     UNDECODED_TYPE,
-    column_type,
+    struct_column_type,
 )
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 
@@ -236,7 +236,7 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
         case layouts.BinaryMap(key, value):
             return pa.map_(_sql_type(key, depth), _sql_type(value, depth))
         case layouts.Kryo():
-            column = column_type(layout)
+            column = struct_column_type(layout)
             return column.arrow_type if column else OBJECT_TYPE
         case layouts.Coded():
             return coded_type(layout)

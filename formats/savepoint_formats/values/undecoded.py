@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from savepoint_formats.layout import JavaObject, Kryo, Layout, LogicalType, Opaque, nodes_of
 from savepoint_formats.values.kryo.known_classes import FINAL_CLASSES
-from savepoint_formats.values.kryo.structs import column_type
+from savepoint_formats.values.kryo.structs import struct_column_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def notes(layout: Layout, *, are_certain: bool = False) -> Iterator[str]:
         match node:
             case Opaque():
                 yield node.note
-            case Kryo(class_name) if column_type(node) is None:
+            case Kryo(class_name) if struct_column_type(node) is None:
                 if class_name in FINAL_CLASSES:
                     continue
                 is_of_jdk = class_name.startswith(("java.", "["))

@@ -12,7 +12,7 @@ from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import NullError, pairs_of
 from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
 from savepoint_formats.values.kryo.object_values import write_kryo_value
-from savepoint_formats.values.kryo.structs import column_type, has_others
+from savepoint_formats.values.kryo.structs import has_others, struct_column_type
 from savepoint_formats.values.masks import (
     write_masked_list,
     write_masked_struct,
@@ -218,7 +218,7 @@ def is_null_of_scala(layout: Layout) -> bool:
 
 def _is_typed(layout: Layout) -> bool:
     """Whether Kryo's objects have a column of their own, and not only their bytes."""
-    return isinstance(layout, layouts.Kryo) and column_type(layout) is not None
+    return isinstance(layout, layouts.Kryo) and struct_column_type(layout) is not None
 
 
 def _may_be_null(layout: Layout) -> bool:

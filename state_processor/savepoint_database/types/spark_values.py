@@ -37,9 +37,9 @@ from savepoint_formats.values.kinds.precise_times import (
     as_precise,
     is_precise,
     mapped,
-    parts,
     precise_times,
     precise_type,
+    seconds_and_nanos,
     texts_of,
     times_of_day,
     timestamps_of,
@@ -287,7 +287,7 @@ def _precise(values: pa.Array) -> pa.StructArray:
 
 
 def _parts_of(values: pa.Array) -> pa.StructArray:
-    seconds, nanos = parts(_precise(values))
+    seconds, nanos = seconds_and_nanos(_precise(values))
     arrays = [pa.array(seconds, pa.int64()), pa.array(nanos.astype(np.int32), pa.int32())]
     return pa.StructArray.from_arrays(arrays, fields=list(PARTS), mask=values.is_null())
 

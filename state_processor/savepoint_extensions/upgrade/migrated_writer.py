@@ -94,5 +94,5 @@ def _migrated(planned: PlannedOperator, scala: ScalaTarget | None) -> PlannedOpe
     change = None if planned.source is None else planned.change
     if change is None:
         return planned
-    made = migration_plan.migrated(change, scala)
+    made = migration_plan.with_migration(change, scala)
     return planned if made.migration is None else planned.changed(lambda _: made)

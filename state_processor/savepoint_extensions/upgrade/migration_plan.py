@@ -189,13 +189,13 @@ class _Planning:
 
     def _migrated_key(self, key: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """The serializer of keys; case classes don't become POJOs, whose hash codes are unknown."""
-        migrated = self._migrated(key, None)
-        if isinstance(migrated.layout(), Pojo) and self._without_scala(key) != key:
+        with_migration = self._migrated(key, None)
+        if isinstance(with_migration.layout(), Pojo) and self._without_scala(key) != key:
             raise MigrationError(
                 "they would be POJOs, whose hashCode decides on key groups and is not known: migrate"
                 " by --scala flinkx or row"
             )
-        return migrated
+        return with_migration
 
     def _known(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """A serializer as Flink 1.x would have it after meeting all subclasses."""
@@ -260,7 +260,7 @@ class _Planning:
 def _refusals(
     operator: Operator, removed: frozenset[str], healed: Collection[str]
 ) -> Iterator[str]:
-    """Reasons why states of an operator can't be migrated; reads its files."""
+    """Reasons why states of an operator can't be with_migration; reads its files."""
     known = operator.record, operator.uid, operator.catalog, operator.kryo
     facts, _ = operator_facts(operator.directory, *known, Glance(None))
     for state in facts.states:
@@ -292,7 +292,7 @@ def _is_refused(finding: Finding, healed: Collection[str]) -> bool:
     return finding.rule not in healed and finding.verdict not in _PASSING
 
 
-def migrated(change: ChangedOperator, scala: ScalaTarget | None = None) -> ChangedOperator:
+def with_migration(change: ChangedOperator, scala: ScalaTarget | None = None) -> ChangedOperator:
     """See ``SavepointWriter.migrate``."""
     if change.is_local:
         raise MigrationError(

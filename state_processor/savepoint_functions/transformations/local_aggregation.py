@@ -22,7 +22,7 @@ from savepoint_functions.transformations.local_state_transformation import (
     SUBTASK_OF_ROWS,
     LocalFunctionTransformation,
     LocalStateTransformation,
-    local_rows,
+    local_results,
 )
 from savepoint_functions.transformations.process_transformation import (
     NOT_CONNECTED,
@@ -173,7 +173,7 @@ class LocalKeyedTransformation:
             >>> partial = rows.local_key_by("word").process(Counts(), "word STRING, count BIGINT")
             >>> OperatorTransformation.bootstrap_with(partial).key_by("word").process(Sums(), schema)
         """
-        return local_rows(self._without_windows(), function, schema)
+        return local_results(self._without_windows(), function, schema)
 
     def transform(self, function: KeyedFunction) -> LocalFunctionTransformation:
         """Local keyed state that a function makes of the rows of each key in each partition.
@@ -218,7 +218,7 @@ class LocalRows(KeyedRowsTransformation):
         """See ``LocalKeyedTransformation.process``."""
         if initial is not None:
             _refuse_state("begin with no state")
-        return local_rows(self.inputs[0], function, schema)
+        return local_results(self.inputs[0], function, schema)
 
     def transform(self, *_: Any, **__: Any) -> NoReturn:
         """Raises ``ValueError``, because local keyed state has no windows."""

@@ -178,7 +178,7 @@ _KEY_GROUPS = 128
 """Number of key groups, by which rows are only sorted first: any number will do."""
 
 
-def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+def local_results(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
     """The rows that a function gives; see ``LocalKeyedTransformation.process``."""
     expect_kind(function, KeyedProcessFunction)
     run = FunctionPlan.of((rows,), function, ExecutionOptions(), keeps_state=False)

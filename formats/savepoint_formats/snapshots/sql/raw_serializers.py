@@ -13,7 +13,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.java.stream import JavaArray, JavaObject
 from savepoint_formats.layout import Framed, Layout, LogicalType, Nullable, Repeated
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SERIALIZERS
-from savepoint_formats.snapshots.composite import map_of, numbered
+from savepoint_formats.snapshots.composite import java_map, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,11 +115,11 @@ _LIST = _of_serializers(Repeated, "elementSerializer")
 _LAYOUTS: dict[str, Callable[[_Fields], Layout]] = {
     f"{BASE}ListSerializer": _LIST,
     "org.apache.flink.runtime.state.ArrayListSerializer": _LIST,
-    f"{BASE}MapSerializer": _of_serializers(map_of, "keySerializer", "valueSerializer"),
+    f"{BASE}MapSerializer": _of_serializers(java_map, "keySerializer", "valueSerializer"),
     f"{RUNTIME}TupleSerializer": _tuple,
     f"{RUNTIME}NullableSerializer": _nullable,
     f"{_DATA_VIEW}NullAwareMapSerializer": _of_serializers(
-        lambda key, value: map_of(Nullable(key), value), "keySerializer", "valueSerializer"
+        lambda key, value: java_map(Nullable(key), value), "keySerializer", "valueSerializer"
     ),
     f"{_DATA_VIEW}ListViewSerializer": _of_serializers(_same, "listSerializer"),
     f"{_DATA_VIEW}MapViewSerializer": _of_serializers(_same, "mapSerializer"),

@@ -46,7 +46,7 @@ from savepoint_formats.layout import (
     Repeated,
 )
 from savepoint_formats.snapshots.basic import inner, simple
-from savepoint_formats.snapshots.composite import map_of, numbered
+from savepoint_formats.snapshots.composite import java_map, numbered
 from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, Following, number, optional_names
 from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
 from savepoint_formats.snapshots.sql.logical_type import logical_type, unstored_root
@@ -155,7 +155,7 @@ register(
         f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot": _DECIMAL,
         inner(f"{_TABLE}DecimalSerializer"): _DECIMAL,
         f"{_TABLE}SortedMapSerializerSnapshot": unversioned(
-            lambda snapshot: map_of(*snapshot.nested_layouts()),
+            lambda snapshot: java_map(*snapshot.nested_layouts()),
             parts=2,
             comparator=JAVA,
             nested=NESTED,

@@ -111,7 +111,7 @@ def timestamps_of(values: pa.StructArray, unit: str) -> tuple[pa.Array, NDArray[
 
     Digits that the unit does not have are cut off. Times beyond its range become its limit.
     """
-    seconds, nanos = parts(values)
+    seconds, nanos = seconds_and_nanos(values)
     per_second = times.PER_SECOND[unit]
     limit = _MAX_NANO_SECONDS if unit == "ns" else _MAX_MICRO_SECONDS
     is_beyond = (seconds > limit) | (seconds < -limit)
@@ -124,7 +124,7 @@ def timestamps_of(values: pa.StructArray, unit: str) -> tuple[pa.Array, NDArray[
     return timestamps.view(pa.timestamp(unit, zone_of(values.type))), is_other
 
 
-def parts(values: pa.StructArray) -> tuple[Longs, Longs]:
+def seconds_and_nanos(values: pa.StructArray) -> tuple[Longs, Longs]:
     """The seconds and the nanoseconds; 0 for nulls."""
     seconds, nanos = values.flatten()
     return (
@@ -135,7 +135,7 @@ def parts(values: pa.StructArray) -> tuple[Longs, Longs]:
 
 def texts_of(values: pa.StructArray) -> pa.Array:
     """Precise times as texts."""
-    seconds, nanos = parts(values)
+    seconds, nanos = seconds_and_nanos(values)
     is_shown = (seconds >= _FIRST_SHOWN) & (seconds < _BEHIND_SHOWN)
     shown = pa.array(np.where(is_shown, seconds, 0), pa.int64()).view(pa.timestamp("s"))
     digits = pc.utf8_lpad(pa.array(nanos, pa.int64()).cast(pa.utf8()), 9, "0")

@@ -21,9 +21,9 @@ from savepoint_formats.values.kryo.named import named_objects
 from savepoint_formats.values.kryo.objects import json_text
 from savepoint_formats.values.kryo.structs import (
     UNDECODED,
-    column_type,
     has_others,
     is_described,
+    struct_column_type,
     undecoded_struct,
 )
 from savepoint_formats.values.kryo.writer import write_nodes
@@ -67,7 +67,7 @@ class DescribedObject:
 def read_kryo_value(layout: Kryo, reader: ObjectReader) -> Value:
     """The next object."""
     view, kryo = reader.view, reader.kryo
-    start, column = view.position, column_type(layout)
+    start, column = view.position, struct_column_type(layout)
     if column is None:
         return _read_undescribed(layout, reader)
     # The bytes of a class of the JDK are known, not told by a description.
@@ -146,7 +146,7 @@ def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
     Raises:
         ValueError: The class has no such object, or the version of Kryo is not known.
     """
-    column = column_type(layout)
+    column = struct_column_type(layout)
     assert column is not None  # the column has a type of its own
     if value is None:
         view.write_byte(NULL)

@@ -76,7 +76,7 @@ WITHOUT_NULL_CLASSES = frozenset(["java.util.ArrayDeque", "java.util.concurrent.
 
 
 @lru_cache(maxsize=1000)
-def column_type(layout: Kryo) -> KryoType | None:
+def struct_column_type(layout: Kryo) -> KryoType | None:
     """The column of a layout's objects; None for ``OBJECT_TYPE``, if they are not described."""
     columns = _Columns(layout.classes)
     if layout.arguments:
@@ -116,7 +116,7 @@ def _not_null(value: Value, what: str) -> Value:
 
 def undecoded_struct(layout: Kryo, undecoded: dict[str, Value]) -> dict[str, Value]:
     """The value of an object that does not fit the description of its class."""
-    column = column_type(layout)
+    column = struct_column_type(layout)
     assert column is not None  # the class is described
     values: dict[str, Value] = {field.name: None for field in column.arrow_type}
     return values | {UNDECODED: undecoded}

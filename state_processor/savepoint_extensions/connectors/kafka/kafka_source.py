@@ -40,8 +40,8 @@ from savepoint_formats.bytes.codecs import (
     FormRecord,
     Record,
     constant,
-    enum_of,
-    list_of,
+    enum_codec,
+    list_codec,
 )
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
@@ -171,7 +171,7 @@ class AssignmentStatus(IntEnum):
     UNASSIGNED = 1
 
 
-_STATUS = enum_of(AssignmentStatus, "an assignment status")
+_STATUS = enum_codec(AssignmentStatus, "an assignment status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class KafkaEnumerator:
         match self.version:
             case 1 | 2:
                 self._expect_room()
-                list_of(KafkaPartition.codec(self.version > 1), 6).write(view, self.partitions)
+                list_codec(KafkaPartition.codec(self.version > 1), 6).write(view, self.partitions)
             case 3:
                 view.write_int(len(self.partitions))
                 view.write_int(SPLIT_VERSION)
@@ -287,7 +287,9 @@ class KafkaEnumerator:
 
 
 def _partitions(view: DataInputView, *, has_status: bool) -> tuple[KafkaPartition, ...]:
-    partitions: tuple[KafkaPartition, ...] = list_of(KafkaPartition.codec(has_status), 6).read(view)
+    partitions: tuple[KafkaPartition, ...] = list_codec(KafkaPartition.codec(has_status), 6).read(
+        view
+    )
     return partitions
 
 

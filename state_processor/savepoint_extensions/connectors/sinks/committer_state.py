@@ -28,7 +28,15 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.codecs import BYTES, INT, Codec, Record, enum_of, list_of, record_of
+from savepoint_formats.bytes.codecs import (
+    BYTES,
+    INT,
+    Codec,
+    Record,
+    enum_codec,
+    list_codec,
+    record_of,
+)
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnsupportedVersionError
 
@@ -56,7 +64,7 @@ class RequestState(IntEnum):
 class VersionedItems(Record):
     """A list whose items share one version."""
 
-    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, list_of(BYTES, 4))
+    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, list_codec(BYTES, 4))
     version: int
     items: tuple[bytes, ...]
 
@@ -67,7 +75,7 @@ class CommitRequest(Record):
 
     FIELDS: ClassVar[tuple[Codec, ...]] = (
         *(record_of(Versioned), INT),
-        enum_of(RequestState, "a commit of state"),
+        enum_codec(RequestState, "a commit of state"),
     )
     committable: Versioned
     retries: int

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.codecs import LONG, SHORT, UTF, Codec, Record, list_of
+from savepoint_formats.bytes.codecs import LONG, SHORT, UTF, Codec, Record, list_codec
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 
@@ -62,7 +62,7 @@ class KafkaWriter:
         ownership = view.read_int()
         if ownership not in (0, 1):
             raise view.error(f"an ownership {ownership}, expected 0 or 1")
-        transactions = list_of(CheckpointTransaction, 10).read(view)
+        transactions = list_codec(CheckpointTransaction, 10).read(view)
         view.expect_end()
         return cls(prefix, transactions)
 

@@ -47,11 +47,11 @@ from savepoint_formats.bytes.codecs import (
     Codec,
     FormRecord,
     Record,
-    enum_of,
-    list_of,
-    optional,
+    enum_codec,
+    list_codec,
+    optional_codec,
     record_of,
-    tuple_of,
+    tuple_codec,
 )
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
@@ -70,7 +70,7 @@ class AssignerStatus(IntEnum):
     NEWLY_ADDED_ASSIGNING_FINISHED = 4
 
 
-_STATUS = enum_of(AssignerStatus, "a status")
+_STATUS = enum_codec(AssignerStatus, "a status")
 _WHETHER_FINISHED = Codec(
     lambda view: AssignerStatus(view.read_strict_bool()),
     lambda view, status: view.write_bool(status > 0),
@@ -137,22 +137,22 @@ class CdcSnapshots(FormRecord):
     @classmethod
     def fields(cls, form: tuple[int, CdcForm]) -> dict[str, Codec]:
         version, splits = form
-        tables = list_of(CdcTable.codec(splits.is_base and version >= 5), 2)
+        tables = list_codec(CdcTable.codec(splits.is_base and version >= 5), 2)
         split = _split_codec(splits)
         first_status, first_divided = (6, 8) if splits.is_base else (3, 5)
         fields = {
             "processed": tables,
-            "remaining": list_of(split, 4),
-            "assigned": list_of(tuple_of(UTF, split), 6),
-            "finished": list_of(tuple_of(UTF, splits.position), 3),
+            "remaining": list_codec(split, 4),
+            "assigned": list_codec(tuple_codec(UTF, split), 6),
+            "finished": list_codec(tuple_codec(UTF, splits.position), 3),
             "status": _STATUS if version >= first_status else _WHETHER_FINISHED,
         }
         added = (
             (3, "waiting", tables),
             (3, "is_case_sensitive", BOOL),
             (4, "schemas", schemas_of(splits)),
-            (7, "checkpoints", list_of(tuple_of(UTF, LONG), 10)),
-            (first_divided, "divided", optional(record_of(DividedTable))),
+            (7, "checkpoints", list_codec(tuple_codec(UTF, LONG), 10)),
+            (first_divided, "divided", optional_codec(record_of(DividedTable))),
         )
         return fields | {name: codec for first, name, codec in added if version >= first}
 

@@ -51,8 +51,8 @@ from savepoint_formats.bytes.codecs import (
     Codec,
     FormRecord,
     constant,
-    list_of,
-    optional,
+    list_codec,
+    optional_codec,
 )
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
@@ -99,7 +99,7 @@ class CdcForm:
     @property
     def position(self) -> Codec:
         """JSON of a position; None where there is none."""
-        return optional(Codec(self._read_position, self._write_position))
+        return optional_codec(Codec(self._read_position, self._write_position))
 
     def _read_position(self, view: DataInputView) -> str:
         if self.version == 1:
@@ -159,7 +159,7 @@ class CdcSchema(FormRecord):
 
 def schemas_of(form: CdcForm) -> Codec:
     """Schemas of several tables."""
-    return list_of(CdcSchema.codec(form), 4)
+    return list_codec(CdcSchema.codec(form), 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class StreamSplit(FormRecord):
             "unused": UTF,
             "start": form.position,
             "end": form.position,
-            "finished": list_of(FinishedSplit.codec(form), 9),
+            "finished": list_codec(FinishedSplit.codec(form), 9),
             "schemas": schemas_of(form),
             "total": INT if form.version >= 3 else constant(0),
             "is_suspended": suspended if form.has_suspended else constant(None),
