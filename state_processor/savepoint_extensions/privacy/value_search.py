@@ -204,7 +204,7 @@ class ValueSearch:
         if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
             return False
         if pa.types.is_decimal(values.type) or pa.types.is_floating(values.type):
-            numbers = [one for text in self._sought.values for one in _equal(text, values.type)]
+            numbers = [equal for text in self._sought.values for equal in _equal(text, values.type)]
             return bool(numbers) and bool(
                 pc.any(pc.is_in(values, pa.array(numbers, values.type))).as_py()
             )
