@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, Self
@@ -17,18 +16,10 @@ from savepoint_formats.errors import (
 from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
 from savepoint_formats.snapshots.class_names import class_names
-from savepoint_formats.snapshots.enum_constants import constants_of
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
-from savepoint_spark.changing.enum_constants import (
-    constant_uses,
-    expect_no_java_names,
-    expect_no_places,
-    present_snapshots,
-    without_constant,
-)
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where
 from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instances
@@ -49,7 +40,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
-    from savepoint_formats.snapshots.enum_constants import ConstantChange
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
@@ -160,37 +150,6 @@ class ChangedOperator(OperatorChanges):
         """See ``SavepointWriter.rename_class``."""
         return replace(self, headers=self.headers.with_change(rename))
 
-    def changes_constant(self, change: ConstantChange) -> bool:
-        """Whether serializers name the constant; ``SchemaChangeError`` if it can't change."""
-        if all(change.of(snapshot) == snapshot for snapshot in self._present_snapshots()):
-            return False
-        if change.new is None:
-            expect_no_places(self.operator, self.headers.before(change))
-        else:
-            expect_no_java_names(self.operator, self.headers.before(change))
-        return True
-
-    def constant_uses(self, change: ConstantChange) -> Counter[str]:
-        """How often its states have a constant, by their present names; reads all their values."""
-        uses = constant_uses(self.operator, self.headers.before(change), self.removed)
-        return Counter({self.headers.name(name): count for name, count in uses.items()})
-
-    def with_constant(self, change: ConstantChange) -> Self:
-        """See ``SavepointWriter.rename_constant`` and ``drop_constant``."""
-        if change.new is not None:
-            return replace(self, headers=self.headers.with_change(change))
-        if self.is_local:
-            raise SchemaChangeError(
-                f"operator {self.operator.name} has local state, whose constants stay: write it with"
-                " merge_local first, and change the new savepoint"
-            )
-        before = self.headers.before(change)
-        return replace(self, migration=without_constant(self.operator, before, self.migration))
-
-    def constants(self) -> dict[str, tuple[str, ...]]:
-        """The constants of all enums that serializers name, by the class."""
-        return constants_of(self._present_snapshots())
-
     def renames(self, rename: ClassRename) -> bool:
         """Whether serializers or values change with the name of a class; ``SchemaChangeError`` if one can't."""
         # Tries all of them, because each may have the name where it cannot be changed.
@@ -206,11 +165,6 @@ class ChangedOperator(OperatorChanges):
     def _snapshots(self) -> Iterator[TypeSerializerSnapshot]:
         migrated = () if self.migration is None else self.migration.snapshots
         return map(self.headers.snapshot, chain(snapshots_of(self.operator), migrated))
-
-    def _present_snapshots(self) -> Iterator[TypeSerializerSnapshot]:
-        """The serializers that a write would give now."""
-        written = present_snapshots(self.operator, self.migration, self.removed)
-        return map(self.headers.snapshot, written)
 
     def table_of(self, spark: SparkSession | None, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""

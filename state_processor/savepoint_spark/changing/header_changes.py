@@ -6,7 +6,7 @@ The bytes of values stay as they are, so they must not contain the old name of a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from savepoint_formats.snapshots.class_names import ClassRename
 from savepoint_spark.writing.operator_plan import OperatorPlan
@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.enum_constants import ConstantChange
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
     from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.shuffled_runs import RunSource
+
+
+class SerializerChange(Protocol):
+    """Other names in serializers, beside values that keep their bytes."""
+
+    def of(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        """The snapshot with the new names; ``SchemaChangeError`` if one can't be changed."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class HeaderChanges:
     """New names of states, by the names in the savepoint, and changes of serializers in their order."""
 
     states: tuple[tuple[str, str], ...] = ()
-    changes: tuple[ClassRename | ConstantChange, ...] = ()
+    changes: tuple[SerializerChange, ...] = ()
 
     @property
     def classes(self) -> tuple[ClassRename, ...]:
@@ -38,7 +44,7 @@ class HeaderChanges:
 
     @property
     def has_constants(self) -> bool:
-        """Whether constants of enums get other names."""
+        """Whether others than classes get new names: constants of enums."""
         return len(self.classes) < len(self.changes)
 
     def name(self, state: str) -> str:
@@ -47,18 +53,8 @@ class HeaderChanges:
     def with_name(self, state: str, name: str) -> Self:
         return replace(self, states=tuple({**dict(self.states), state: name}.items()))
 
-    def with_change(self, change: ClassRename | ConstantChange) -> Self:
+    def with_change(self, change: SerializerChange) -> Self:
         return replace(self, changes=(*self.changes, change))
-
-    def before(self, change: ConstantChange) -> ConstantChange:
-        """A change of a constant by the names in the savepoint."""
-        for earlier in reversed(self.changes):
-            if isinstance(earlier, ClassRename):
-                if earlier.new == change.enum_class:
-                    change = replace(change, enum_class=earlier.old)
-            elif (earlier.enum_class, earlier.new) == (change.enum_class, change.old):
-                change = replace(change, old=earlier.old)
-        return change
 
     def snapshot(self, serializer: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """A serializer with the new names; ``SchemaChangeError`` if one can't be changed."""

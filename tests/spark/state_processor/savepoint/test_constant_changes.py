@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from support.changed_savepoints import tables
 
+from savepoint_extensions.enums.changed_constants import constants
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ def test_each_value_has_its_constant_under_the_new_name(
     }
     assert tables(after) == expected
     again = after.rename_constant(METRIC, "AT_LEAST", "OLD_ONE").writer()
-    (constants,) = (it.constants() for it in again.changes_of("fd119").values())
-    assert constants == {METRIC: ("OLD_ONE", "RATE_AT_MOST")}
+    (named,) = map(constants, again.changes_of("fd119").values())
+    assert named == {METRIC: ("OLD_ONE", "RATE_AT_MOST")}
 
 
 def test_a_new_name_alone_is_written(spark: SparkSession, cases: Path, tmp_path: Path) -> None:
     before = Savepoint.load(spark, str(cases / "10-enum-constants"))
     before.rename_constant(METRIC, "COUNT_AT_LEAST", "AT_LEAST").write(str(tmp_path / "out"))
     (after,) = Savepoint.open(tmp_path / "out").writer().changes_of("fd119").values()
-    assert after.constants() == {METRIC: ("AT_LEAST", "RATE_AT_MOST", "OLD_ONE")}
+    assert constants(after) == {METRIC: ("AT_LEAST", "RATE_AT_MOST", "OLD_ONE")}

@@ -1,0 +1,1 @@
+"""Constants of enums: other names for them, and enums without them."""
