@@ -7,17 +7,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import ClassNotNamedError, SchemaChangeError
-from savepoint_formats.printable import alternatives, without_secrets
-from savepoint_formats.snapshots.class_names import ClassRename
-from savepoint_formats.snapshots.enum_constants import ConstantChange, constants_of
-from savepoint_spark.changing.enum_constants import (
+from savepoint_extensions.enums.constant_change import ConstantChange, constants_of
+from savepoint_extensions.enums.enum_constants import (
     constant_uses,
     expect_no_java_names,
     expect_no_places,
     present_snapshots,
     without_constant,
 )
+from savepoint_formats.errors import ClassNotNamedError, SchemaChangeError
+from savepoint_formats.printable import alternatives, without_secrets
+from savepoint_formats.snapshots.class_names import ClassRename
 from savepoint_spark.changing.order import StageRule
 
 if TYPE_CHECKING:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_extensions.enums.constant_change import ConstantChange
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.enum_constants import ConstantChange
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.writing.operator_plan import NewOperatorState
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.hand_made import BASE, LONG, composite, i32, snapshot, utf
 
+from savepoint_extensions.enums.constant_change import ConstantChange, constants_of
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
-from savepoint_formats.snapshots.enum_constants import ConstantChange, constants_of
 
 GRADE = "shop.Grade"
 SCALA = "org.apache.flink.api.scala.typeutils.ScalaEnumSerializerSnapshot"

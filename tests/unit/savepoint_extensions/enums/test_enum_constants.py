@@ -9,16 +9,16 @@ from support.kryo_operator_state import UID, savepoint_of
 from support.object_classes import CLASSES
 from support.object_samples import opened
 
-from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.snapshots.enum_constants import ConstantChange
-from savepoint_formats.values.kryo.descriptions import kryo_class
-from savepoint_spark.changing.enum_constants import (
+from savepoint_extensions.enums.constant_change import ConstantChange
+from savepoint_extensions.enums.enum_constants import (
     constant_uses,
     expect_no_java_names,
     expect_no_places,
     present_snapshots,
     without_constant,
 )
+from savepoint_formats.errors import SchemaChangeError
+from savepoint_formats.values.kryo.descriptions import kryo_class
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
