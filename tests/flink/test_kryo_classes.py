@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from support.kryo_classes import written_objects
+from support.kryo_classes import written_objects, written_of_libraries
 
 from savepoint_extensions.upgrade.compatibility.unreadable_objects import (
     UnreadableObjects,
@@ -39,6 +39,15 @@ def test_the_doctor_finds_the_objects_that_kryo_cannot_read_and_no_others(releas
     found = {one.name: is_found(one, is_5=release.startswith("2")) for one in objects}
     assert {name: "fails" if each else "same" for name, each in found.items()} == outcomes
     assert {"fails", "same"} == set(outcomes.values())
+
+
+@pytest.mark.parametrize("release", ["1.20.5", "2.2.1"])
+def test_the_doctor_finds_objects_of_libraries_that_kryo_cannot_read(release: str) -> None:
+    objects = [one for one in written_of_libraries(release) if one.data]
+    outcomes = {one.name: one.outcome for one in objects}
+    found = {one.name: is_found(one, is_5=release.startswith("2")) for one in objects}
+    assert {name: "fails" if each else "same" for name, each in found.items()} == outcomes
+    assert len([outcome for outcome in outcomes.values() if outcome == "fails"]) > 50
 
 
 # Their fields are not known, or their names are those of a test.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from flink_home import FlinkHome
 
 from support.java_jobs import JOBS
+from support.maven_jars import fetched
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +37,26 @@ class WrittenObject:
 @cache
 def written_objects(release: str) -> tuple[WrittenObject, ...]:
     """The objects of ``tests/flink/kryo_classes``, by a release of Flink."""
-    home = FlinkHome.cached(release)
+    return _printed(FlinkHome.cached(release), "KryoClasses", JOBS / "kryo_classes")
+
+
+@cache
+def written_of_libraries(release: str) -> tuple[WrittenObject, ...]:
+    """The objects of ``tests/flink/kryo_libraries``."""
+    guava = fetched("guava", {"guava": "33.2.1-jre"}, is_alone=True, group="com.google.guava")
+    commons = fetched(
+        "commons", {"commons-collections4": "4.4"}, is_alone=True, group="org.apache.commons"
+    )
+    jars = tuple(sorted([*guava.glob("*.jar"), *commons.glob("*.jar")]))
+    home = replace(FlinkHome.cached(release), more=jars)
+    folders = (JOBS / name for name in ("kryo_classes", "kryo_libraries"))
+    return _printed(home, "KryoLibraries", *folders)
+
+
+def _printed(home: FlinkHome, name: str, *folders: Path) -> tuple[WrittenObject, ...]:
     home.install()
-    classes = home.compiled([JOBS / "kryo_classes"])
-    command = [*home.java(classes, ["-Duser.timezone=UTC"]), "KryoClasses"]
+    classes = home.compiled([*folders])
+    command = [*home.java(classes, ["-Duser.timezone=UTC"]), name]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     rows = (line.split("\t") for line in printed.splitlines())
     return tuple(

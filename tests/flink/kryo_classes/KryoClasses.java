@@ -341,6 +341,10 @@ public final class KryoClasses {
     public static void main(String[] arguments) throws Exception {
         collections();
         others();
+        printAll();
+    }
+
+    static void printAll() throws Exception {
         for (Map.Entry<String, Made> entry : OBJECTS.entrySet()) {
             print(entry.getKey(), entry.getValue().make());
         }

@@ -71,19 +71,34 @@ _ONLY_BY_KRYO_5 = frozenset(
         "java.net.URL",
     )
 )
+_GUAVA = r"com\.google\.common\."
+_COMMONS = r"org\.apache\.commons\.collections4?\.(?:bag|collection|list|map|queue|set)\."
 _PATTERNS = (
-    r"com\.google\.common\.collect\.[\w$]*Immutable",
+    rf"{_GUAVA}collect\.[\w$]*Immutable",
+    rf"{_GUAVA}collect\.(?:LinkedHash|Tree)Multima",
+    rf"{_GUAVA}collect\.(?:Tree|ConcurrentHash|Enum)Multise",
+    rf"{_GUAVA}collect\.(?:Hash|Enum|EnumHash)BiMa",
+    rf"{_GUAVA}collect\.(?:EvictingQueu|MinMaxPriorityQueu|MapMakerInternalMa|CartesianLis)",
+    # Views, and what wraps others.
+    rf"{_GUAVA}collect\.(?:Lists|Sets|Maps|Collections2|Multimaps|Multisets)\$",
+    rf"{_GUAVA}collect\.Abstract(?:MapBasedMultimap|Multimap|Multiset|Table)\$",
+    rf"{_GUAVA}collect\.(?:StandardTable\$Ro|TreeRangeSet\$AsRange)",
+    rf"{_GUAVA}collect\.Synchronized\$Synchronized(?:BiMa|Queu|Dequ)",
+    rf"{_GUAVA}primitives\.\w+\$\w+AsLis",
+    rf"{_GUAVA}cache\.LocalCach",
+    rf"{_COMMONS}(?:Unmodifiable|FixedSize|Lazy|Defaulted|Predicated|Transformed|Synchronized)",
     r"jdk\.proxy\d+\.\$Proxy",
     r"com\.sun\.proxy\.\$Proxy",
     r"[\w.$]+\$\$Lambda",
 )
-"""Beginnings of names that differ from run to run, or from release to release of a library."""
+"""Beginnings of names of libraries, without the last letter, and of names that differ from run to run."""
 
 _FRONT = r"(?s)\x01[\x00-\x7f](?:[\x80-\xbf]|[\xc0-\xff][\x00-\x7f])?"
 _END = r"[\w$/]*[\x80-\xff]?"
 _REPLACEMENTS = (
-    (r"\$Proxy|Lambda|^java\.net", ""),
-    (r"Map\w?$", "LinkedHashMap"),
+    # No class of java.util has the fields of a multimap.
+    (r"\$Proxy|Lambda|^java\.net|Multimap$", ""),
+    (r"Map(View)?\w?$|\.LocalCache$|\$Row$", "LinkedHashMap"),
     (r"Set[^$]*$", "LinkedHashSet"),
     (r"Queue$", "ArrayDeque"),
     ("", "ArrayList"),
