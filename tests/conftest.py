@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +67,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     folder, *inner = collection_path.relative_to(ROOT / "tests").parts or ("",)
     is_left_out = f"not {_FOLDERS.get(folder)}" in config.getoption("markexpr")
     return True if is_left_out and inner and collection_path != _SMOKE else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Lets nobody look for garbage among modules and collected tests, which all stay to the end."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
