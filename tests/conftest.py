@@ -148,6 +148,11 @@ def s3_server() -> Iterator[S3Server]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session of all tests; there is but one in a process."""
-    session = local_session("local[2]", spark__sql__shuffle__partitions="2")
+    session = local_session(
+        "local[2]",
+        spark__sql__shuffle__partitions="2",
+        # A stream without new rows looks for some every 10 ms by default, while other tests want the cores.
+        spark__sql__streaming__pollingDelay="100ms",
+    )
     yield session
     session.stop()
