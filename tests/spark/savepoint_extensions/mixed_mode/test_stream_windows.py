@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.nightly import nightly
 from support.streamed_rows import StreamedRows
 
 from state_processor import (
@@ -91,7 +92,9 @@ def rows_of(scan: Any) -> Iterator[Any]:
         yield from batch.to_pylist()
 
 
-@pytest.mark.parametrize("windows", [hourly, sessions, counted])
+@pytest.mark.parametrize(
+    "windows", [hourly, pytest.param(sessions, marks=nightly), pytest.param(counted, marks=nightly)]
+)
 def test_a_stream_fires_and_leaves_what_one_run_does(
     spark: SparkSession,
     tmp_path: Path,

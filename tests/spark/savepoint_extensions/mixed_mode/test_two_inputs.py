@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark import cloudpickle
+from support.nightly import nightly
 from support.row_by_row import RowByRow
 from support.streamed_rows import StreamedRows
 
@@ -217,8 +218,11 @@ def shop(spark: SparkSession, tmp_path: Path) -> Shop:
 
 @pytest.mark.parametrize(
     ("is_timed", "batches"),
-    [(True, ALTERNATING), (True, AT_ONCE), (False, AT_ONCE)],
-    ids=["alternating", "at once", "one without timestamps"],
+    [
+        pytest.param(True, ALTERNATING, id="alternating"),
+        pytest.param(True, AT_ONCE, id="at once", marks=nightly),
+        pytest.param(False, AT_ONCE, id="one without timestamps", marks=nightly),
+    ],
 )
 def test_state_timers_and_output_are_those_of_rows_one_by_one(
     shop: Shop, is_timed: bool, batches: list[tuple[list[Any], list[Any]]]
