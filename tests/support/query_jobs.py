@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
@@ -45,12 +46,12 @@ class Jobs:
         self.release, self.folder, self.queries = release, folder, queries
         self._home = FlinkHome.cached(release)
         self._home.install()
-        self._classes = folder / "classes"
-        services = self._classes / "META-INF" / "services"
+        compiled = self._home.compiled([_JOB, SAMPLES / "job"])
+        services = folder / "classes" / "META-INF" / "services"
         services.mkdir(parents=True)
         factory = services / "org.apache.flink.table.factories.Factory"
         factory.write_text("plans.RowsTables\n")
-        self._home.compile([_JOB, SAMPLES / "job"], self._classes)
+        self._classes = Path(f"{compiled}{os.pathsep}{folder / 'classes'}")
         for name, query in queries.items():
             (folder / "queries" / name).mkdir(parents=True)
             files = {
