@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.nightly import VARIABLE, is_night
 from support.query_jobs import Jobs, Statements, net, without_zeros
 
 from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
@@ -300,6 +301,19 @@ PAIRS = {
 }
 """Old and new query -> what is expected."""
 
+_FEW = (
+    ("count", "count_alias"),
+    ("count", "count_sum"),
+    ("count_ttl", "count"),
+    ("join_price", "join"),
+    ("last", "last_price"),
+    ("top", "top_qty"),
+    ("window", "window_sum"),
+    ("rates", "rates_note"),
+)
+RELEASES = {"1.20.5": tuple(PAIRS) if is_night() else _FEW, "2.3.0": tuple(PAIRS)}
+"""Release -> the pairs that it is tried with; by day, the older one has few."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -316,7 +330,7 @@ class Outcome:
         return net(answer["rows"], columns)
 
 
-@pytest.fixture(scope="module", params=["1.20.5", "2.3.0"])
+@pytest.fixture(scope="module", params=RELEASES)
 def outcome(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
@@ -324,17 +338,20 @@ def outcome(
 ) -> Outcome:
     folder = tmp_path_factory.mktemp("migrated")
     _write_rows(folder)
-    queries = {name: query.statements(folder) for name, query in QUERIES.items()}
+    pairs = RELEASES[request.param]
+    names = {name for pair in pairs for name in pair}
+    queries = {name: QUERIES[name].statements(folder) for name in QUERIES if name in names}
     jobs = Jobs(request.param, folder, queries)
-    asked = {(old, "start", "half"): jobs.job(old, "start", "half") for old, _ in PAIRS}
-    for (_, new), pair in PAIRS.items():
+    asked = {(old, "start", "half"): jobs.job(old, "start", "half") for old, _ in pairs}
+    for old, new in pairs:
         asked[new, "start", "half"] = jobs.job(new, "start", "half")
         asked[new, "start", "end"] = jobs.job(new, "start", "end")
-        if pair.since:
+        if PAIRS[old, new].since:
             asked[new, "half", "end"] = jobs.job(new, "half", "end")
     plain = jobs.run(asked)
     again = {}
-    for (old, new), pair in PAIRS.items():
+    for old, new in pairs:
+        pair = PAIRS[old, new]
         answer = plain[old, "start", "half"]
         assert "error" not in answer, (old, answer["error"][-3000:])
         savepoint = Savepoint.load(spark, answer["savepoint"], plan=jobs.plan(old))
@@ -348,6 +365,13 @@ def outcome(
             renamed(savepoint, jobs, old, new).write(target)
             again[old, new, "renamed"] = jobs.job(new, "half", "end", str(target))
     return Outcome(jobs, plain, jobs.run(again))
+
+
+@pytest.fixture(autouse=True)
+def expect_tried(outcome: Outcome, old: str, new: str) -> None:
+    """Passes over a pair that this release is not tried with by day."""
+    if (old, new) not in RELEASES[outcome.jobs.release]:
+        pytest.skip(f"runs at night, or with {VARIABLE}=1")
 
 
 def renamed(savepoint: Savepoint, jobs: Jobs, old: str, new: str) -> SavepointWriter:
