@@ -75,6 +75,7 @@ def test_all_tables_of_a_sample_are_the_same(sample: Sample, max_parallelism: in
             )
 
 
+@pytest.mark.usefixtures("slow")
 def test_all_tables_of_the_corpus_are_the_same(corpus: Path) -> None:
     passed = 0
     for path in sorted((corpus / "savepoints").glob("*/_metadata")):

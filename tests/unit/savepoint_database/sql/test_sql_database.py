@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from support.changed_metadata import renamed
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
+from support.slow_cases import slow_unless, stands_for_others
 
 from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
 from savepoint_database.sql.sql_database import SqlDatabase
@@ -64,7 +65,10 @@ def splits_read(savepoint: Savepoint, table: str, query: str) -> int:
 
 
 class TestRows:
-    @pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*-canonical")))
+    @pytest.mark.parametrize(
+        "name",
+        slow_unless(stands_for_others, sorted(path.name for path in SAMPLES.glob("*-canonical"))),
+    )
     def test_are_those_of_scans(self, name: str) -> None:
         savepoint = Savepoint.open(str(SAMPLES / name))
         options = ReadOptions(undescribed_subclasses="bytes", nanoseconds="struct")
