@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 PAGES = Path(__file__).with_name("formats")
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "formats" / "savepoint_formats"
-CONNECTORS = ROOT / "state_processor" / "savepoint_extensions" / "connectors"
+EXTENSIONS = ROOT / "state_processor" / "savepoint_extensions"
+CONNECTORS = EXTENSIONS / "connectors"
 
 SECTION = re.compile(r"\n(Args|Attributes|Example|Raises|Returns|Yields):\n(?:[ ].*\n|\n)*")
 LITERAL = re.compile(r"^(.*)::\n\n((?:[ ]{4}.*\n|\n(?=[ ]{4}))+)", re.MULTILINE)
@@ -48,6 +49,12 @@ CONTENTS = (
     Page("state-files", "State files", ("state_files", "entries")),
     Page("rocksdb", "RocksDB's tables", ("state_files/rocksdb",)),
     Page("snapshots", "Snapshots of serializers", ("snapshots", "snapshots/sql")),
+    Page(
+        "new-forms",
+        "Serializers with other names, and of another Flink",
+        ("enums", "upgrade"),
+        EXTENSIONS,
+    ),
     Page("values", "Values", ("values", "values/kinds")),
     Page("kryo", "Objects of Kryo", ("values/kryo",)),
     Page("streams", "Java streams and compression", ("java", "bytes")),

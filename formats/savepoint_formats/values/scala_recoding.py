@@ -1,4 +1,4 @@
-"""Values of Flink's API for Scala, written as ``snapshots.from_scala`` says.
+"""Values of Flink's API for Scala, written as ``upgrade.from_scala`` says.
 
 | old                           | new                    | written                                 |
 |-------------------------------|------------------------|-----------------------------------------|
