@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.sql_jobs.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
 from savepoint_extensions.sql_jobs.plans.node_rows import fits
-from savepoint_extensions.sql_jobs.plans.times_of_access import with_times, without_times
 from savepoint_formats.errors import PlanError, within
 from savepoint_formats.layout import (
     BinaryRow,
@@ -41,6 +40,7 @@ from savepoint_formats.layout import (
     nodes_of,
     rebuilt,
 )
+from savepoint_formats.pass_through.times_of_access import with_times, without_times
 from savepoint_formats.snapshots.basic import BASE, inner
 from savepoint_formats.snapshots.nested import with_nested
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
