@@ -16,8 +16,9 @@ from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.recoded_entries import decoded
+from savepoint_formats.pass_through.times_of_access import timed_values
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.state_files.state import StateKind, entry_layouts
+from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.values.element_rows import Collections
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.pass_through.new_key_groups import KeyGroups
     from savepoint_formats.values.kryo.dialect import KryoDialect
-
-_TIME = pa.timestamp("ms", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +126,7 @@ def _reshaped(column: pa.Array, wanted: pa.DataType, change: ReshapedState) -> p
 def _with_times(column: pa.Array, change: ReshapedState, now_ms: int) -> pa.Array:
     """Values with the time of their last access, or without it, as the new state has them."""
     had, has = change.old.has_ttl, change.new.has_ttl
-    if had == has:
-        return column
-    is_list = change.old.kind is StateKind.LIST
-    lists = Collections(column) if is_list else None
-    values = column if lists is None else lists.elements
-    if had:
-        timed = pc.struct_field(values, "value")
-    else:
-        times = pa.repeat(pa.scalar(now_ms, pa.int64()).cast(_TIME), len(values))
-        names = ["timestamp", "value"]
-        timed = pa.StructArray.from_arrays([times, values], names=names, mask=values.is_null())
-    return timed if lists is None else lists.with_elements(timed)
+    return column if had == has else timed_values(column, change.old.kind, None if had else now_ms)
 
 
 def _summed(values: pa.Array, first: NDArray[Any], places: NDArray[Any]) -> pa.Array:
