@@ -138,6 +138,14 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "savepoint_extensions.connectors.connector_commands:transplant",
             "Take an operator of another savepoint",
         ),
+        "set-ttl": OwnCommand(
+            "savepoint_extensions.lifecycle.ttl_commands:set_ttl",
+            "Add a time to live to a state, or take it away",
+        ),
+        "expire": OwnCommand(
+            "savepoint_extensions.lifecycle.ttl_commands:expire",
+            "Remove values past a time to live",
+        ),
         "remove-state": OwnCommand("savepoint_cli.modify:remove_state", "Remove a state"),
         "rescale": OwnCommand(
             "savepoint_cli.modify:rescale", "Rescale to other key groups and another parallelism"

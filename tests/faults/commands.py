@@ -279,6 +279,7 @@ _FREE_ON_SPARK = {
     "mask": _on_spark("mask", "SOURCE", "FOLDER/rules.yaml", "OUT"),
     "sample": _on_spark("sample", "SOURCE", "OUT", "--fraction", "0.5"),
     "remove-state": _on_spark("remove-state", "SOURCE", "summarize", "count", "OUT"),
+    "set-ttl": _on_spark("set-ttl", "SOURCE", "summarize", "count", "on", "OUT"),
     "rename-state": _on_spark("rename-state", "SOURCE", "summarize", "count", "number", "OUT"),
     "import-state": _on_spark(
         "import", "FOLDER/counts.csv", "OUT", "--description", "FOLDER/counts.yaml", "--state"

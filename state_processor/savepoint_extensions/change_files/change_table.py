@@ -18,6 +18,7 @@ _OWN = (
     "savepoint_extensions.change_files.state_kinds",
     "savepoint_extensions.change_files.value_kinds",
     "savepoint_extensions.connectors.connector_changes",
+    "savepoint_extensions.lifecycle.lifecycle_kinds",
     "savepoint_extensions.privacy.privacy_kinds",
     "savepoint_extensions.sql_jobs.sql_kinds",
     "savepoint_extensions.upgrade.migrate_kinds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from state_processor.savepoint.constant_changes import ConstantChanges
+from state_processor.savepoint.lifetime_changes import LifetimeChanges
 
 if TYPE_CHECKING:
     import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from state_processor.savepoint.writer import SavepointWriter
 
 
-class PrivacyChanges(ConstantChanges):
+class PrivacyChanges(LifetimeChanges):
     """Changes for test data and for people who want to be forgotten; see ``StateChanges``."""
 
     __slots__ = ()

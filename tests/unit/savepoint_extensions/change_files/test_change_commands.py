@@ -26,6 +26,14 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
     ),
     "rename-constant": (("x.E", "A", "B", "OUT"), {"class": "x.E", "old": "A", "new": "B"}),
     "drop-constant": (("x.E", "yes", "OUT"), {"class": "x.E", "constant": "yes"}),
+    "set-ttl": (
+        ("a", "s", "on", "OUT", "--at", "2026-01-31T12:00:00Z"),
+        {"operator": "a", "state": "s", "ttl": "on", "at": "2026-01-31T12:00:00Z"},
+    ),
+    "expire": (
+        ("a", "OUT", "--state", "s", "--older-than", "7d"),
+        {"operator": "a", "state": "s", "older-than": "7d"},
+    ),
     "rename-field": (
         ("a", "s", "f.g", "h", "OUT", "--nanoseconds", "struct"),
         {"operator": "a", "state": "s", "old": "f.g", "new": "h", "nanoseconds": "struct"},

@@ -1,0 +1,74 @@
+"""Commands about times to live: ``set-ttl`` and ``expire``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from savepoint_cli import completion, options
+from savepoint_cli.modify import writes
+from savepoint_extensions.lifecycle.lifecycle_kinds import moment, time_to_live
+
+if TYPE_CHECKING:
+    from state_processor import SavepointWriter
+
+
+@options.inspection("set-ttl")
+@options.operator
+@options.state
+@click.argument("ttl", type=click.Choice(["on", "off"]))
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="With on: the last access of all values, such as 2026-01-31T12:00:00Z; now by default.",
+)
+@writes
+def set_ttl(
+    writer: SavepointWriter, operator: str, state: str, ttl: str, at: str | None
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, for a job that gives a STATE a time to live, or no longer.
+
+    A savepoint has no time to live, only the time of last access of each value; how long values live
+    is in the job. With on, all values get one time of access; with off, they lose theirs. Before 2.2,
+    Flink refuses a state without times where its job has a time to live, and the other way round.
+
+    \b
+    savepoint set-ttl s3://jobs/savepoint-1a2b sessions last_seen on s3://jobs/with-ttl
+    """
+    return writer.set_ttl(operator, state, on=ttl == "on", at=moment(at))
+
+
+@options.inspection("expire")
+@options.operator
+@click.option(
+    "--state",
+    metavar="STATE",
+    shell_complete=completion.states,
+    help="A state with a time to live; all of the operator by default.",
+)
+@click.option(
+    "--older-than",
+    metavar="DURATION",
+    required=True,
+    help="The time to live: values that were last accessed this long ago go, such as 7d.",
+)
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="The time that counts as now, such as 2026-01-31T12:00:00Z; UTC if it has no zone.",
+)
+@writes
+def expire(
+    writer: SavepointWriter, operator: str, state: str | None, older_than: str, at: str | None
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, without values of the OPERATOR past a time to live.
+
+    Flink drops expired values late, or never: in a savepoint they take room and time. List elements
+    and map entries have times of their own. Keys that have nothing left are gone; timers stay, as they
+    do with Flink's time to live. "savepoint stats PATH --ttl STATE=7d" shows what would go.
+
+    \b
+    savepoint expire s3://jobs/savepoint-1a2b sessions s3://jobs/smaller --older-than 7d
+    """
+    return writer.expire(operator, state, older_than=time_to_live(older_than), at=moment(at))
