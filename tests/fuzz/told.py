@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fuzz.byte_classes import file_classes, metadata_classes
 from fuzz.samples import SAMPLES, InMemory, Inputs, rows
@@ -22,9 +22,10 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SavepointError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.checks.faults import Fault
 
 FORMS = {
     "canonical": "currency-2.2.1-hashmap-canonical",
@@ -76,6 +77,13 @@ class Answers:
         return self.told + self.unchecked + self.same + self.untold + self.unread
 
 
+class Before(NamedTuple):
+    """What a savepoint says, and what ``verify`` says of it, without a change."""
+
+    meaning: tuple[Any, ...]
+    faults: Collection[Fault]
+
+
 def content(snapshot: Snapshot) -> tuple[Any, ...]:
     """All that files say: rows, and states with names and types."""
     found = rows(snapshot)
@@ -89,22 +97,22 @@ def meaning(snapshot: Snapshot) -> tuple[Any, ...]:
 
 def _answer(
     snapshot: Callable[[], Snapshot],
-    before: tuple[Any, ...],
+    before: Before,
     meaning: Callable[[Snapshot], tuple[Any, ...]],
 ) -> str:
-    """The class of one change, by the name of its count."""
+    """The class of one change, by the name of its count; faults without the change tell nothing."""
     try:
         opened = snapshot()
     except SavepointError:
         return "told"  # ``verify`` reports that ``_metadata`` does not open
-    faults = Verification.of(opened).faults
+    faults = [fault for fault in Verification.of(opened).faults if fault not in before.faults]
     if any(fault.is_damage for fault in faults):
         return "told"
     try:
         now = meaning(snapshot())
     except SavepointError:
         return "unchecked" if faults else "unread"
-    if now == before:
+    if now == before.meaning:
         return "same"
     return "unchecked" if faults else "untold"
 
@@ -138,7 +146,7 @@ def of_files(inputs: Inputs, each: int, chance: Random) -> dict[tuple[str, str],
             operator: InMemory = operator,
             name: str = name,
             data: bytes = data,
-            before: tuple[Any, ...] = before,
+            before: Before = before,
         ) -> str:
             record = operator.with_file(name, _changed(data, change))
             return _answer(lambda: operator.opened(record), before, content)
@@ -149,8 +157,9 @@ def of_files(inputs: Inputs, each: int, chance: Random) -> dict[tuple[str, str],
 
 
 @cache
-def _before(operator: InMemory) -> tuple[Any, ...]:
-    return content(operator.opened(operator.record))
+def _before(operator: InMemory) -> Before:
+    opened = operator.opened(operator.record)
+    return Before(content(opened), Verification.of(opened).faults)
 
 
 def _chosen(operators: Iterable[InMemory]) -> list[tuple[str, InMemory, str, bytes]]:
@@ -173,7 +182,8 @@ def of_metadata(inputs: Inputs, each: int, chance: Random) -> dict[tuple[str, st
     view = DataOutputView()
     snapshot.metadata.write(view)
     data = view.to_bytes()
-    before = meaning(opened_metadata(data, snapshot))
+    whole = opened_metadata(data, snapshot)
+    before = Before(meaning(whole), Verification.of(whole).faults)
 
     def answer(change: Change) -> str:
         return _answer(lambda: opened_metadata(_changed(data, change), snapshot), before, meaning)
