@@ -32,11 +32,15 @@ def test_calls_of_tasks_and_of_the_driver_are_struck_and_nothing_is_lost(tmp_pat
         pytest.skip("no C compiler")
     points = Points(tmp_path, "local[2, 4]")
     try:
-        done = list(points.strikes("mask-over", ["killed", "EIO", "full"], every=7))
+        done = [
+            strike
+            for way, every in (("mask-over", 7), ("apply", 12))
+            for strike in points.strikes(way, ["killed", "EIO", "full"], every)
+        ]
     finally:
         points.close()
     assert [fault for strike in done for fault in strike.faults] == []
-    assert sum(bool(strike.call) for strike in done) >= 3
+    assert sum(bool(strike.call) for strike in done) >= 6
 
 
 def test_writes_that_lose_an_executor_or_are_overtaken_are_whole(tmp_path: Path) -> None:
