@@ -16,17 +16,8 @@ from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.assembly import program as program_of
 from savepoint_formats.program.buffers import Buffers, memory_size
-from savepoint_formats.program.graph_tables import TableMemory
-from savepoint_formats.program.kernel import (
-    GRAPH_SIZE,
-    POWERS,
-    REFUSED,
-    Graphs,
-    Walk,
-    powers_of_ten,
-    walk,
-    walk_kryo,
-)
+from savepoint_formats.program.graph_tables import GraphMemory
+from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_kryo
 from savepoint_formats.program.program import Storage
 from savepoint_formats.program.suffixed_records import divided_parts, divided_records
 from savepoint_formats.values.separation import ends_of_hidden
@@ -40,7 +31,6 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.byte_ranges import Ranges
-    from savepoint_formats.program.graph_tables import GraphClasses
     from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.undecoded import Hides
 
@@ -146,17 +136,6 @@ def decode_sequence(
         raise chunk.error(error, position, FormatError)
     decoding = _Decoding(program, chunk, count, position=position)
     return decoding.run(size), decoding.position
-
-
-class GraphMemory:
-    """Memory for object graphs of Kryo."""
-
-    def __init__(self, classes: GraphClasses) -> None:
-        self._tables = TableMemory(classes.tables)
-        self._memory = np.empty(GRAPH_SIZE, np.uint8)
-        self._powers = powers_of_ten()
-        self._memory[POWERS : POWERS + 8].view(np.int64)[0] = self._powers.buffer_info()[0]
-        self.job = Graphs(self._tables.address, self._memory.ctypes.data)
 
 
 class _Decoding:

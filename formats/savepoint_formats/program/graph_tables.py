@@ -11,6 +11,7 @@ import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import KryoClass, KryoField
+from savepoint_formats.program.kernel import GRAPH_SIZE, POWERS, Graphs, powers_of_ten
 from savepoint_formats.program.kernel.kryo import any_graphs as kinds
 from savepoint_formats.program.kernel.kryo.kryo_objects import (
     ARRAY,
@@ -352,3 +353,14 @@ class ClassTable:
                 row += [self.number(final) if final else _NONE, self._arguments_number(inner)]
             self._argument_rows[number] = tuple(row + [_NONE, 0] * (2 - len(arguments)))
         return self._arguments[arguments]
+
+
+class GraphMemory:
+    """Memory for object graphs of Kryo."""
+
+    def __init__(self, classes: GraphClasses) -> None:
+        self._tables = TableMemory(classes.tables)
+        self._memory = np.empty(GRAPH_SIZE, np.uint8)
+        self._powers = powers_of_ten()
+        self._memory[POWERS : POWERS + 8].view(np.int64)[0] = self._powers.buffer_info()[0]
+        self.job = Graphs(self._tables.address, self._memory.ctypes.data)

@@ -13,8 +13,8 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.program.assembly import Assembly
 from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
-from savepoint_formats.program.decode import MAX_MEMORY, GraphMemory
-from savepoint_formats.program.graph_tables import GraphTables, is_unknown_class
+from savepoint_formats.program.decode import MAX_MEMORY
+from savepoint_formats.program.graph_tables import GraphMemory, GraphTables, is_unknown_class
 from savepoint_formats.program.kernel import (
     PASSED,
     Walk,
