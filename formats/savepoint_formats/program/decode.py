@@ -20,6 +20,7 @@ from savepoint_formats.program.graph_tables import GraphMemory
 from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_kryo
 from savepoint_formats.program.program import Storage
 from savepoint_formats.program.suffixed_records import divided_parts, divided_records
+from savepoint_formats.values.patience import Patience
 from savepoint_formats.values.separation import ends_of_hidden
 from savepoint_formats.values.state_entries import EntryReader
 from savepoint_formats.values.undecoded import hidden_advice
@@ -55,7 +56,13 @@ MAX_MEMORY = 256 << 20
 
 
 def decode(
-    program: Program, chunk: Chunk, starts: Positions, ends: Positions, *, along: str = ""
+    program: Program,
+    chunk: Chunk,
+    starts: Positions,
+    ends: Positions,
+    *,
+    along: str = "",
+    patience: Patience | None = None,
 ) -> pa.Array:
     """Decodes records that lie anywhere in a chunk.
 
@@ -65,6 +72,7 @@ def decode(
         starts: Positions of the first bytes.
         ends: Positions behind the last bytes.
         along: Other content of the last record, if it cannot be separated.
+        patience: With searches for the ends of values; None if no other records are read with it.
 
     Raises:
         FormatError: A record does not have the program's layout, or has bytes left.
@@ -74,18 +82,26 @@ def decode(
     ranges = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
     if ranges[0].shape != ranges[1].shape:
         raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
+    searches = patience or Patience()
     if not along and (parts := divided_parts(program.layout)):
-        return _decode_divided(program, chunk, ranges, parts)
-    return _decode_ranges(program, chunk, ranges, along)
+        return _decode_divided(program, chunk, ranges, parts, searches)
+    return _decode_ranges(program, chunk, ranges, searches, along)
 
 
-def _decode_ranges(program: Program, chunk: Chunk, ranges: Bounds, along: str = "") -> pa.Array:
+def _decode_ranges(
+    program: Program, chunk: Chunk, ranges: Bounds, patience: Patience, along: str = ""
+) -> pa.Array:
     size, count = int((ranges[1] - ranges[0]).sum()), len(ranges[0])
-    return _Decoding(program, chunk, count, ranges=ranges, along=along).run(max(size, 0))
+    decoding = _Decoding(program, chunk, count, ranges=ranges, along=along, patience=patience)
+    return decoding.run(max(size, 0))
 
 
 def _decode_divided(
-    program: Program, chunk: Chunk, ranges: Bounds, parts: tuple[Layout, ...]
+    program: Program,
+    chunk: Chunk,
+    ranges: Bounds,
+    parts: tuple[Layout, ...],
+    patience: Patience,
 ) -> pa.Array:
     """Records of an unknown serializer: many at once, and one by one those that don't fit."""
 
@@ -98,9 +114,9 @@ def _decode_divided(
     if not len(others):
         return told
     try:
-        rest = _decode_ranges(program, chunk, (ranges[0][others], ranges[1][others]))
+        rest = _decode_ranges(program, chunk, (ranges[0][others], ranges[1][others]), patience)
     except FormatError:
-        return _decode_ranges(program, chunk, ranges)  # the error has the record's own number
+        return _decode_ranges(program, chunk, ranges, patience)  # its error names the record
     order = np.argsort(np.concatenate([numbers, others]))
     return pa.concat_arrays([told, rest]).take(pa.array(order))
 
@@ -151,8 +167,10 @@ class _Decoding:
         position: int = 0,
         along: str = "",
         leaves: bool = False,
+        patience: Patience | None = None,
     ) -> None:
         self.program = program
+        self.patience = patience or Patience()
         self.leaves = leaves
         self.chunk = chunk
         self.count = count
@@ -285,11 +303,11 @@ class _Decoding:
         self, layout: Layout, reader: EntryReader, value: Any, *, has_along: bool
     ) -> tuple[EntryReader, Any]:
         """A value with other values behind undecodable bytes, if only one way to divide them fits."""
-        view, kryo = reader.view, self.program.kryo
+        view = reader.view
         view.position = 0
-        answer = None if has_along else ends_of_hidden(layout, view, kryo, reader.distrusted)
+        answer = None if has_along else ends_of_hidden(layout, reader, self.patience)
         if answer is not None:
-            reader = EntryReader(view, kryo)
+            reader = EntryReader(view, self.program.kryo)
             reader.distrusted, reader.ends = answer
             value = reader.read(layout)
             reader.expect_end()
@@ -322,7 +340,7 @@ class _Decoding:
         """The values of a column that have a program of their own."""
         rows = np.flatnonzero(ends >= 0)
         try:
-            values = decode(inner, self.chunk, starts[rows], ends[rows])
+            values = decode(inner, self.chunk, starts[rows], ends[rows], patience=self.patience)
         except FormatError as error:
             if self.ranges:
                 self._is_in_record(error, int(starts[rows[error.record]]))

@@ -24,6 +24,7 @@ from savepoint_formats.state_files.operator_state import read_elements, stored_e
 from savepoint_formats.state_files.raw_timers import raw_file
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.catalog import RAW_TIMERS, raw_keyed_handle
+from savepoint_formats.values.patience import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,10 +67,10 @@ def read_operator_state(
 
     Raises ``FormatError`` for a damaged file, and ``StateFileNotFoundError``; both name the state.
     """
-    decoder = program(_stored(state), kryo, hides=hides)
+    decoder, patience = program(_stored(state), kryo, hides=hides), Patience()
     with within(f"state {state.name!r}"):
         for chunk, ranges in stored_elements(directory, split.handle, state.name):
-            values = decode(decoder, chunk, ranges.starts, ranges.ends)
+            values = decode(decoder, chunk, ranges.starts, ranges.ends, patience=patience)
             if state.kind is StateKind.BROADCAST:
                 yield pc.list_flatten(values).flatten()
             else:

@@ -29,6 +29,7 @@ from savepoint_formats.state_files.state import (
     namespace_layout,
 )
 from savepoint_formats.tables.visible import TimerRows
+from savepoint_formats.values.patience import Patience
 from savepoint_formats.values.state_entries import (
     KeyPrefix,
     Sized,
@@ -109,6 +110,7 @@ class EntryDecoder:
         self.identity = program(identity, kryo, hides=hides)
         _, value = entry_layouts(state)
         self._values = program(value or state.stored, kryo, hides=hides)
+        self._patience = Patience()
         self._map_keys: Program | None = None
         if state.kind is StateKind.MAP and isinstance(state.stored, MapOf):
             sizes = (Sized(key.fields[1]), Sized(key.fields[2]), state.stored.key)
@@ -121,11 +123,11 @@ class EntryDecoder:
         if self._is_hidden:
             values = pa.nulls(len(entries.key_starts), self._values.type)
         else:
-            values = decode(self._values, chunk, entries.value_starts, entries.value_ends)
+            values = self._decoded(self._values, chunk, entries.value_starts, entries.value_ends)
         starts = entries.key_starts + self._prefix_size
         if self._map_keys is None:
             return StateRows(starts, entries.key_ends, values)
-        keys = decode(self._map_keys, chunk, starts, entries.key_ends)
+        keys = self._decoded(self._map_keys, chunk, starts, entries.key_ends)
         ends = _identity_ends(chunk, starts, keys)
         return StateRows(starts, ends, values, keys.field("user_key"))
 
@@ -136,8 +138,13 @@ class EntryDecoder:
         starts = entries.key_starts + self._prefix_size
         if self._map_keys is None:
             return starts, entries.key_ends
-        keys = decode(self._map_keys, chunk, starts, entries.key_ends)
+        keys = self._decoded(self._map_keys, chunk, starts, entries.key_ends)
         return starts, _identity_ends(chunk, starts, keys)
+
+    def _decoded(
+        self, program: Program, chunk: Chunk, starts: Positions, ends: Positions
+    ) -> pa.Array:
+        return decode(program, chunk, starts, ends, patience=self._patience)
 
 
 class HeapDecoder:
@@ -146,6 +153,7 @@ class HeapDecoder:
     def __init__(self, state: State, settings: SourceSettings) -> None:
         self._is_hidden = state.name in settings.hidden
         self._hides = settings.hides
+        self._patience = Patience()
         layouts = namespace_layout(state), key_layout(state)
         self.identity = program(Struct(("namespace", "key"), layouts), settings.kryo)
         self._values = program(state.stored, settings.kryo, hides=settings.hides)
@@ -160,7 +168,9 @@ class HeapDecoder:
         else:
             # The last value has the bytes of all entries that can't be separated from it.
             along = f"{entries.hidden} more entries of the key group" if entries.hidden else ""
-            values = decode(self._values, entries.chunk, starts, ends, along=along)
+            values = decode(
+                self._values, entries.chunk, starts, ends, along=along, patience=self._patience
+            )
         return StateRows(entries.namespaces.starts, entries.keys.ends, values)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,12 +23,15 @@ from savepoint_formats.key_groups import key_group
 from savepoint_formats.layout import Layout, parts, with_open_pojos
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.kryo.structs import is_described, struct_column_type
+from savepoint_formats.values.patience import Patience
 from savepoint_formats.values.separation import starts_of_entries
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -58,7 +60,8 @@ class HeapBorders:
     """Looks for the borders of the states of a key group.
 
     ``skip`` returns the end of some entries, by state, position and number of entries; it raises
-    ``FormatError`` if they can't be decoded. ``may_begin`` says where an entry may begin.
+    ``FormatError`` if they can't be decoded. ``may_begin`` says where an entry may begin. ``order`` has
+    the states of every key group in the order of the file, if that is known.
     """
 
     def __init__(
@@ -68,82 +71,113 @@ class HeapBorders:
         doubtful: frozenset[int],
         skip: Callable[[int, int, int], int],
         may_begin: Callable[[int, int], bool],
+        order: Sequence[int] = (),
     ) -> None:
         self._may_begin = may_begin
-        self._chunk = chunk
-        self._least = np.array([max(1, least_size(entry)) for entry in entries])
+        self._order = order
+        self._size = len(chunk)
+        self._heads = _heads(chunk, np.array([max(1, least_size(entry)) for entry in entries]))
+        self._of_state: dict[int, dict[int, None]] = {}
+        self._states = frozenset(range(len(entries)))
         self._doubtful = doubtful
         self._skip = skip
         self._trials = 0
+        self._known: dict[tuple[int, frozenset[int]], list[tuple[HeapState, ...]]] = {}
+        self._decoded: dict[int, int] = {}
 
     def states(self) -> tuple[HeapState, ...] | None:
         """States in the order of the file; None unless they fit in exactly one way."""
-        everything = frozenset(range(len(self._least)))
-        ways = list(islice(self._ways(0, everything), 2))
+        ways = self._ways(0, self._states)
         is_certain = len(ways) == 1 and self._trials < _MOST_TRIALS
         return ways[0] if is_certain else None
 
-    def _ways(self, position: int, left: frozenset[int]) -> Iterator[tuple[HeapState, ...]]:
-        """All ways to place the remaining states in the remaining bytes."""
-        if position == len(self._chunk):
-            if not left:
-                yield ()
-            return
-        head = self._head(position, left)
-        if head is None:
-            return
-        state_id, count = head
-        start, rest = position + _HEAD_SIZE, left - {state_id}
-        for ends in self._ends(state_id, count, start, rest):
-            fits = False
-            for end in ends:
-                for others in self._ways(end, rest):
-                    fits = True
-                    yield (HeapState(state_id, count, start, end), *others)
-            if fits:
-                return
+    def _ways(self, position: int, left: frozenset[int]) -> list[tuple[HeapState, ...]]:
+        """The ways to place the remaining states in the remaining bytes; two at most."""
+        if position == self._size:
+            return [] if left else [()]
+        state_id, count = self._heads.get(position, (-1, 0))
+        if state_id not in self._next(left) or self._trials >= _MOST_TRIALS:
+            return []
+        known = self._known.get((position, left))
+        if known is None:
+            known = self._with_head(position, state_id, count, left)
+            self._known[position, left] = known
+        return known
 
-    def _head(self, position: int, left: frozenset[int]) -> tuple[int, int] | None:
-        """Id and number of entries, if one of these states can begin there."""
-        self._trials += 1
-        if position + _HEAD_SIZE > len(self._chunk) or self._trials >= _MOST_TRIALS:
-            return None
-        view = self._chunk.view(position, position + _HEAD_SIZE)
-        state_id, count = view.read_unsigned_short(), view.read_int()
-        bytes_left = len(self._chunk) - position - _HEAD_SIZE
-        is_plausible = state_id in left and 0 <= count * int(self._least[state_id]) <= bytes_left
-        return (state_id, count) if is_plausible else None
+    def _with_head(
+        self, position: int, state_id: int, count: int, left: frozenset[int]
+    ) -> list[tuple[HeapState, ...]]:
+        start, rest = position + _HEAD_SIZE, left - {state_id}
+        ways: list[tuple[HeapState, ...]] = []
+        for ends in self._ends(state_id, count, start, rest):
+            self._trials += len(ends)
+            for end in ends:
+                state = HeapState(state_id, count, start, end)
+                ways += [(state, *others) for others in self._ways(end, rest)]
+                if len(ways) > 1:
+                    return ways[:2]
+            if ways:
+                break
+        return ways
+
+    def _next(self, left: frozenset[int]) -> Collection[int]:
+        """The states that may come next."""
+        return (self._order[-len(left)],) if self._order and left else left
 
     def _ends(
         self, state_id: int, count: int, start: int, rest: frozenset[int]
-    ) -> Iterator[Iterable[int]]:
+    ) -> Iterator[Sequence[int]]:
         """Possible ends of a state: where decoding ends, or else anywhere if it is doubtful."""
         if count == 0:
             yield (start,)
             return
-        self._trials += _DECODING
-        with suppress(FormatError):
-            yield (self._skip(state_id, start, count),)
-        if state_id in self._doubtful and self._may_begin(state_id, start):
-            yield self._beginnings(start + count, rest) if rest else (len(self._chunk),)
+        end = self._decoded_end(state_id, start, count)
+        if end >= 0:
+            yield (end,)
+        if state_id in self._doubtful and start - _HEAD_SIZE in self._places(state_id):
+            first = start + count
+            places = sorted(
+                place
+                for other in self._next(rest)
+                for place in self._places(other)
+                if place >= first
+            )
+            yield places if rest else (self._size,)
 
-    def _beginnings(self, start: int, left: frozenset[int]) -> Iterable[int]:
-        """Places from ``start`` on where one of these states can begin."""
-        data = self._chunk.data[start:].astype(np.int64)
-        if len(data) < _HEAD_SIZE:
-            return ()
-        places = len(data) - _HEAD_SIZE + 1
-        ids = data[:places] << 8 | data[1 : places + 1]
-        counts = np.zeros(places, np.int64)
-        for byte in range(2, _HEAD_SIZE):
-            counts = counts << 8 | data[byte : places + byte]
-        bytes_left = np.arange(places - 1, -1, -1)
-        is_left = np.isin(ids, list(left))
-        least = self._least[np.where(is_left, ids, 0)]
-        beginnings: list[int] = (
-            start + np.flatnonzero(is_left & (counts * least <= bytes_left))
-        ).tolist()
-        return beginnings
+    def _decoded_end(self, state_id: int, start: int, count: int) -> int:
+        """Where decoding ends; -1 if it fails."""
+        if start not in self._decoded:
+            self._trials += _DECODING
+            self._decoded[start] = -1
+            with suppress(FormatError):
+                self._decoded[start] = self._skip(state_id, start, count)
+        return self._decoded[start]
+
+    def _places(self, state_id: int) -> Collection[int]:
+        """Where a state may begin, in order."""
+        if state_id not in self._of_state:
+            self._of_state[state_id] = {
+                place: None
+                for place, (other, count) in self._heads.items()
+                if other == state_id
+                and (count == 0 or self._may_begin(state_id, place + _HEAD_SIZE))
+            }
+        return self._of_state[state_id]
+
+
+def _heads(chunk: Chunk, least: NDArray[np.int64]) -> dict[int, tuple[int, int]]:
+    """Id and number of entries of each state that can begin at a place, in order."""
+    data, count = chunk.data, max(0, len(chunk) - _HEAD_SIZE + 1)
+    high, low = data[:count], data[1 : count + 1]
+    places = np.flatnonzero((high <= len(least) >> 8) & ((high > 0) | (low < len(least))))
+    bytes_of_places = data[places[:, np.newaxis] + np.arange(_HEAD_SIZE)]
+    ids = bytes_of_places[:, :2].copy().view(">u2").ravel().astype(np.int64)
+    counts = bytes_of_places[:, 2:].copy().view(">u4").ravel().astype(np.int64)
+    is_known = ids < len(least)
+    bytes_left = len(chunk) - _HEAD_SIZE - places
+    fits = is_known & (counts * least[np.where(is_known, ids, 0)] <= bytes_left)
+    heads = zip(ids[fits].tolist(), counts[fits].tolist(), strict=True)
+    return dict(zip(places[fits].tolist(), heads, strict=True))
 
 
 class DoubtfulStates:
@@ -155,6 +189,7 @@ class DoubtfulStates:
         self._states = states
         self._max_parallelism = max_parallelism
         self._kryo = kryo
+        self._patience = Patience()
         self._ids = frozenset(
             state_id for state_id, state in enumerate(states) if is_doubtful(state.stored)
         )
@@ -167,7 +202,9 @@ class DoubtfulStates:
         stored = (self._states[state_id].stored for state_id in self._ids)
         return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
 
-    def borders(self, chunk: Chunk, group: int, skip: Skip) -> tuple[HeapState, ...] | None:
+    def borders(
+        self, chunk: Chunk, group: int, skip: Skip, order: Sequence[int]
+    ) -> tuple[HeapState, ...] | None:
         """Places of the states of a key group; None if they are not certain."""
         if any(is_unknown(layout) for state in self._states for layout in identity_parts(state)):
             return None  # an entry without a known key has no known border
@@ -176,7 +213,7 @@ class DoubtfulStates:
             return self._may_begin(chunk, state_id, group, position)
 
         entries = list(map(_entry, self._states))
-        return HeapBorders(chunk, entries, self._ids, skip, may_begin).states()
+        return HeapBorders(chunk, entries, self._ids, skip, may_begin, order).states()
 
     def starts(self, chunk: Chunk, state: HeapState, group: int, skip: Skip) -> list[int]:
         """Starts of the entries of a state.
@@ -184,12 +221,15 @@ class DoubtfulStates:
         If not all are certain, returns the starts that decoding tells; the last entry has all other
         bytes.
         """
+        if state.count == 1:
+            return [state.start]
         layout, view = _entry(self._states[state.id]), chunk.view(state.start, state.end)
 
         def may_begin(position: int) -> bool:
             return self._may_begin(chunk, state.id, group, state.start + position)
 
-        if places := starts_of_entries(layout, state.count, view, self._kryo, may_begin):
+        places = starts_of_entries(layout, state.count, view, self._kryo, may_begin, self._patience)
+        if places:
             return [state.start + place for place in places]
         starts = [state.start]
         with suppress(FormatError):

@@ -3,8 +3,9 @@
 | bytes | field     | meaning                                                             |
 |-------|-----------|---------------------------------------------------------------------|
 | i32   | key group | of each key group of the handle, never compressed                   |
-| …     | states    | every state once, in any order; each a snappy-framed stream if the  |
-|       |           | file is compressed: i16 state id, i32 n, n entries                  |
+| …     | states    | every state once, in the same order in all key groups; each a       |
+|       |           | snappy-framed stream if the file is compressed: i16 state id,       |
+|       |           | i32 n, n entries                                                    |
 
 An entry of a state is namespace, key and value, one after the other; an entry of a priority
 queue is a timer. Nothing has a size in front: only decoding tells where anything ends. Behind an
@@ -16,8 +17,9 @@ Flink: ``HeapSnapshotStrategy``, ``CopyOnWriteStateMapSnapshot``.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 _KEY_GROUP_SIZE = 4
 _STATE_HEAD_SIZE = 6
+_SMALL = 3
+"""Number of key groups, the smallest ones, that are read to learn the order of the states."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +163,8 @@ class HeapFile:
         except FormatError as error:
             if not self._doubtful.may_explain(error):
                 raise
-            borders = self._doubtful.borders(chunk, section.key_group, partial(self._end, chunk))
+            skip = partial(self._end, chunk)
+            borders = self._doubtful.borders(chunk, section.key_group, skip, self._order)
             unread = {*range(len(self._states))} - {*by_state}
             if borders is None and any(state_id in wanted for state_id in unread):
                 self._check(section, error)
@@ -173,6 +178,17 @@ class HeapFile:
             for state_id, entries in by_state.items()
             if entries is not None and state_id in wanted
         }
+
+    @cached_property
+    def _order(self) -> Sequence[int]:
+        """The states in the order of all key groups; empty if no small key group tells it."""
+        groups = self._handle.groups
+        sections = sections_of(groups, self._file, groups.key_groups)
+        for section in sorted(sections, key=lambda section: section.end - section.start)[:_SMALL]:
+            with suppress(FormatError):
+                states = self._in_order(self._chunk(self._file, section))
+                return [state_id for state_id, _ in states]
+        return ()
 
     def _in_order(self, chunk: Chunk) -> Iterator[tuple[int, HeapEntries | None]]:
         """Id and entries of each state in the order of the file, until decoding fails."""

@@ -15,6 +15,7 @@ from savepoint_formats.layout import Layout, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.decode import decode, decode_sequence
+from savepoint_formats.values.patience import Patience
 from savepoint_formats.values.separation import starts_of_entries
 from savepoint_formats.values.state_entries import EntryReader, Sized
 
@@ -35,6 +36,7 @@ class BackToBack:
         names = tuple(str(index) for index in range(len(parts)))
         self._parts = tuple(parts)
         self._kryo = kryo
+        self._patience = Patience()
         self._program = program(Struct(names, tuple(map(Sized, parts))), kryo)
 
     def ranges(self, chunk: Chunk, position: int, count: int) -> tuple[list[Ranges], int]:
@@ -47,7 +49,8 @@ class BackToBack:
 
     def ranges_between(self, chunk: Chunk, borders: Ranges) -> list[Ranges]:
         """Borders of each field of records with these borders."""
-        sizes = _sizes(decode(self._program, chunk, borders.starts, borders.ends))
+        starts, ends = borders.starts, borders.ends
+        sizes = _sizes(decode(self._program, chunk, starts, ends, patience=self._patience))
         ends = borders.starts[:, np.newaxis] + np.cumsum(sizes, axis=1)
         starts = ends - sizes
         return _columns(starts, ends)
@@ -118,7 +121,8 @@ class BackToBack:
     def _separated(self, chunk: Chunk, start: int, end: int, count: int) -> Sequence[int] | None:
         """Start of each item if only one division is possible; else None."""
         item = Struct(tuple(map(str, range(len(self._parts)))), self._parts)
-        starts = starts_of_entries(item, count, chunk.view(start, end), self._kryo, lambda _: True)
+        view, kryo = chunk.view(start, end), self._kryo
+        starts = starts_of_entries(item, count, view, kryo, lambda _: True, self._patience)
         return None if starts is None else [start + place for place in starts]
 
     def _end(

@@ -5,18 +5,25 @@ from __future__ import annotations
 from bisect import bisect_left
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.counts import can_be_empty
 from savepoint_formats.layout import Layout, Pojo, node, serializer_length
 from savepoint_formats.values.masks import read_mask
-from savepoint_formats.values.pojo_values import IS_NULL, NO_SUBCLASS, subclass_of
+from savepoint_formats.values.pojo_values import (
+    IS_NULL,
+    IS_SUBCLASS,
+    IS_TAGGED_SUBCLASS,
+    NO_SUBCLASS,
+    subclass_of,
+)
 from savepoint_formats.values.scala_values import read_arity, read_index, reads_null
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader, NullableRest, Sized, Suffixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.values.kinds.codec import Value
@@ -144,6 +151,61 @@ def least_of(layout: Layout) -> int:
             return 0
         case _:
             return max(serializer_length(layout), least_size(layout))
+
+
+class Parts:
+    """Values one after the other.
+
+    Attributes:
+        first: The first one.
+        rest: The others; None if there are none.
+        least: Their fewest bytes.
+        is_fixed: Whether they always have so many.
+    """
+
+    __slots__ = ("first", "is_fixed", "least", "rest")
+    is_fixed: bool
+    least: int
+
+    def __init__(self, first: Layout, rest: Self | None) -> None:
+        self.first, self.rest = first, rest
+        self.least = least_of(first) + (0 if rest is None else rest.least)
+        is_fixed = not isinstance(first, Times) and serializer_length(first) >= 0
+        self.is_fixed = is_fixed and (rest is None or rest.is_fixed)
+
+    @classmethod
+    def of(cls, layouts: Sequence[Layout]) -> Self | None:
+        """Values of these layouts; None if there are none."""
+        parts = None
+        for layout in reversed(layouts):
+            parts = cls(layout, parts)
+        return parts
+
+
+def first_bytes(layout: Layout) -> Container[int] | None:
+    """The bytes that a value may begin with; None if that is not known."""
+    match layout:
+        case layouts.Nullable():
+            return (0, 1)
+        case layouts.VoidNamespace():
+            return (0,)
+        case layouts.Marker(int(value)):
+            return (value,)
+        case Pojo():
+            return (IS_NULL, NO_SUBCLASS, IS_SUBCLASS, IS_TAGGED_SUBCLASS)
+        case Times(element, count) if count:
+            return first_bytes(element)
+        case layouts.Struct(_, (first, *_)) if not can_be_empty(first):
+            return first_bytes(first)
+        case _:
+            return None
+
+
+def null_size(layout: Layout, first: int) -> int:
+    """Size of the null that begins with a byte; 0 if it begins anything else."""
+    if not isinstance(layout, layouts.Nullable) or first != layout.is_null:
+        return 0
+    return 1 + layout.padding
 
 
 _MOST_STEPS = 1 << 20

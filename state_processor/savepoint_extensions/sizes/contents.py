@@ -20,6 +20,7 @@ from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.decode import decode
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.element_rows import Collections
+from savepoint_formats.values.patience import Patience
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 from savepoint_formats.values.undecoded import notes
 
@@ -74,6 +75,7 @@ class ContentsReader:
         self.contents = Contents()
         self._kryo = kryo
         self._expires = expires
+        self._patience = Patience()
         self._element: Layout | None = None
         self._value = state.stored
         self._lists: Program | None = None
@@ -105,7 +107,7 @@ class ContentsReader:
             self._add_values(chunk, layout, values)
 
     def _add_values(self, chunk: Chunk, layout: Layout, values: Ranges) -> None:
-        column = decode(program(layout, self._kryo), chunk, values.starts, values.ends)
+        column = self._decoded(program(layout, self._kryo), chunk, values)
         self.contents.nulls += column.null_count
         column, kind = column.drop_null(), column.type
         if pa.types.is_list(kind) or pa.types.is_map(kind):
@@ -129,11 +131,14 @@ class ContentsReader:
             return
         if self._lists is None:
             self._lists = program(Delimited(element), self._kryo)
-        lists = decode(self._lists, chunk, values.starts, values.ends)
+        lists = self._decoded(self._lists, chunk, values)
         self.contents.items.add(np.asarray(pc.list_value_length(lists), np.int64))
         if has_times:
             times = lists.flatten().field("timestamp").cast(pa.int64())
             self._add_times(np.asarray(times, np.int64))
+
+    def _decoded(self, layout: Program, chunk: Chunk, values: Ranges) -> pa.Array:
+        return decode(layout, chunk, values.starts, values.ends, patience=self._patience)
 
     def _add_times(self, times: NDArray[np.int64]) -> None:
         self.contents.accessed += len(times)

@@ -172,6 +172,30 @@ def test_the_search_in_a_record_ends_in_seconds(record: str, slow: None) -> None
     assert time.process_time() - begun < 25
 
 
+def test_many_hard_records_take_little_longer_than_one(slow: None) -> None:
+    """Each record had a limit of its own: so many of them took minutes."""
+    layout, data = HOSTILE["lists at each place"]
+    easy = b"xy" + count(1) + b"\5\x7f"
+    records = [*[data[:1600]] * 400, easy]
+    ends = np.cumsum([len(record) for record in records])
+    starts = np.append(0, ends[:-1])
+    chunk = Chunk(np.frombuffer(b"".join(records), np.uint8))
+    begun = time.process_time()
+    *hard, last = decode(program(layout, hides="all"), chunk, starts, ends).to_pylist()
+    assert time.process_time() - begun < 40
+    assert len(hard) == 400
+    assert all(row["a"]["reason"].endswith("also those of 'b', 'c'") for row in hard)
+    assert last == {"a": unknown(b"xy"), "b": [5], "c": None}
+
+
+def test_values_are_told_apart_behind_many_that_hide_their_end() -> None:
+    """Each of them may end at many places, and the ways multiply."""
+    names = tuple(f"{name}{number}" for number in range(40) for name in ("what", "mark"))
+    layout = Struct(names, (OPAQUE, MARK) * 40)
+    found = read(layout, b"".join(b"%d\x7f" % number for number in range(40)))
+    assert found["what39"] == unknown(b"39")
+
+
 def test_flags_that_flink_does_not_write_are_none() -> None:
     layout = Struct(("what", "n"), (OPAQUE, Nullable(layouts.Int())))
     # The last byte would be a null, were any number but 0 one.
