@@ -278,7 +278,8 @@ class TableScan(TableResults):
                 for columns in self._read(split):
                     yield from slices(self._batch(columns, split))
             except UndescribedSubclassError as error:
-                error.message += _READ_AS_BYTES
+                # With open POJOs it is a key, which is never bytes.
+                error.message += "" if self.options.has_open_pojos else _READ_AS_BYTES
                 raise
 
     def _read(self, split: Split) -> Iterator[dict[str, pa.Array]]:
