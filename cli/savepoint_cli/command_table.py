@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from savepoint_database.types.lazy_names import named
+from savepoint_formats.lazy_names import named
 from savepoint_formats.plug_ins import COMMANDS, Loaded, are_on, loaded
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from savepoint_cli.command_table import PRINT_CHANGE
 from savepoint_cli.engine import started_session
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import format_option
-from savepoint_database.types.lazy_names import named
 from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.lazy_names import named
 from savepoint_formats.printable import printable
 from savepoint_spark.session.session import task_count
 

@@ -4,7 +4,7 @@ The public names are listed once, with the modules that define them, in the stub
 when it is first used, so that a look at a savepoint waits neither for Spark nor for DuckDB.
 """
 
-from savepoint_database.types.lazy_names import lazy_names
+from savepoint_formats.lazy_names import lazy_names
 
 __version__ = "0.2.0.dev0"
 

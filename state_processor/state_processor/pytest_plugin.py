@@ -121,7 +121,7 @@ def _write(  # what a savepoint of one operator consists of
 ) -> None:
     import pyarrow as pa  # noqa: PLC0415  # every run of pytest loads this module
 
-    from savepoint_database.types.python_values import OutputRows  # noqa: PLC0415  # as above
+    from savepoint_database.types.python_conversion import OutputRows  # noqa: PLC0415  # as above
     from savepoint_formats.values.arrow_types import arrow_type  # noqa: PLC0415  # as above
     from state_processor import OperatorTransformation, Savepoint, local_session  # noqa: PLC0415  # as above
 

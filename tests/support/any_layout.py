@@ -29,7 +29,7 @@ from savepoint_formats.layout import (
     Ttl,
 )
 from savepoint_formats.values.kinds import times
-from savepoint_formats.values.pojo_columns import pojo_classes, pojo_columns
+from savepoint_formats.values.pojo_fields import pojo_classes, pojo_columns
 
 Strategy = st.SearchStrategy[Any]
 

@@ -20,7 +20,7 @@ from savepoint_formats.state_files.operator_state import (
     OperatorStateFile,
 )
 from savepoint_spark.changing.outcome import outcome
-from savepoint_spark.changing.stored_elements import element_arrays, operator_states
+from savepoint_spark.changing.stored_operator_state import element_arrays, operator_states
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.write_context import WriteContext
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.pass_through.new_key_groups import KeyGroups
-    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.snapshots.renamed_classes import ClassRename
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect

@@ -25,7 +25,7 @@ from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import value_branches
 from savepoint_formats.values.kryo.structs import UNDECODED
-from savepoint_formats.values.pojo_columns import (
+from savepoint_formats.values.pojo_fields import (
     CLASS,
     class_fields,
     has_subclasses,

@@ -35,7 +35,7 @@ from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED, UNDECODED_TYPE
-from savepoint_formats.values.plain_values import comparable, plain_values
+from savepoint_formats.values.plain_columns import comparable, plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
 
 if TYPE_CHECKING:

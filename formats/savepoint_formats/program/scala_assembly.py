@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.layout import CaseClass, Coproduct, Marker, OfScala
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
-from savepoint_formats.values.pojo_columns import CLASS, class_fields, pojo_columns
+from savepoint_formats.values.pojo_fields import CLASS, class_fields, pojo_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -40,7 +40,7 @@ from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.kinds.precise_times import is_precise, texts_of
-from savepoint_formats.values.plain_values import comparable, plain_values
+from savepoint_formats.values.plain_columns import comparable, plain_values
 from savepoint_formats.values.value_writer import write_value
 from savepoint_formats.values.values import read_value
 

@@ -21,4 +21,4 @@ from savepoint_formats.snapshots.snapshot import (
     read_serializer,
     write_serializer,
 )
-from savepoint_formats.snapshots.sql import row_data
+from savepoint_formats.snapshots.sql import row_serializers

@@ -79,7 +79,7 @@ from savepoint_formats.values.kryo.structs import (
     UNDECODED_TYPE,
     struct_column_type,
 )
-from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
+from savepoint_formats.values.pojo_fields import CLASS, has_subclasses, pojo_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.values.kryo.structs import UNDECODED, UNDECODED_TYPE
-from savepoint_formats.values.plain_values import comparable, plain_values
+from savepoint_formats.values.plain_columns import comparable, plain_values
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Coded

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import UndecodableError, UndescribedSubclassError
 from savepoint_formats.layout import Pojo
 from savepoint_formats.values.kryo.structs import UNDECODED
-from savepoint_formats.values.pojo_columns import CLASS, class_fields, has_subclasses, pojo_columns
+from savepoint_formats.values.pojo_fields import CLASS, class_fields, has_subclasses, pojo_columns
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView

@@ -29,7 +29,7 @@ from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
 from savepoint_formats.values.kryo.java_times import PACKAGE, TIMES, time_object
 from savepoint_formats.values.kryo.objects import plain
 from savepoint_formats.values.kryo.zoned_times import ZONED_TIMES
-from savepoint_formats.values.pojo_columns import CLASS, class_fields, pojo_columns
+from savepoint_formats.values.pojo_fields import CLASS, class_fields, pojo_columns
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from savepoint_database.types.lazy_names import lazy_names
+from savepoint_formats.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from savepoint_database.audit.key_state import KeyState

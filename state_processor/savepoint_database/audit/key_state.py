@@ -26,7 +26,7 @@ from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclass
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.tables import KEY, KEY_GROUP
 from savepoint_formats.tables.visible import visible_key
-from savepoint_formats.values.plain_values import plain_values
+from savepoint_formats.values.plain_columns import plain_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from savepoint_database.types.lazy_names import lazy_names
+from savepoint_formats.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from savepoint_database.files.exported_table import export_table, write_table_file
     from savepoint_database.files.table_format import TableFormat
     from savepoint_database.files.table_targets import TableTarget
     from savepoint_formats.new_snapshot.new_file import writing_errors
-    from savepoint_formats.new_snapshot.whole_file import whole_file
+    from savepoint_formats.new_snapshot.whole_files import whole_file
 
 __all__ = [
     "TableFormat",

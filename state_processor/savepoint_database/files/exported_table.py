@@ -15,7 +15,7 @@ from savepoint_database.files.text_files import without_formulas
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.location import path_text
-from savepoint_formats.new_snapshot.whole_file import expect_free, whole_file
+from savepoint_formats.new_snapshot.whole_files import expect_free, whole_file
 from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from savepoint_database import types as described_types
 from savepoint_database.snapshot.query_plan import GIVEN_PLAN
-from savepoint_database.types.lazy_names import named
 from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.lazy_names import named
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion

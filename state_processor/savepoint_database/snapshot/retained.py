@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from savepoint_database.snapshot.description import kind_of
-from savepoint_database.types.record_table import record_table
+from savepoint_database.types.record_tables import record_table
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import NewestSnapshotWarning, SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory

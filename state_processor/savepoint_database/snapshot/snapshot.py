@@ -31,13 +31,13 @@ from savepoint_database.snapshot.query_plan import QUERY_NODES
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms, with_old_keywords
-from savepoint_database.types.lazy_names import named
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     PlanError,
     UnreadTableWarning,
 )
 from savepoint_formats.key_groups import CHUNK_SIZE
+from savepoint_formats.lazy_names import named
 from savepoint_formats.locations.location import is_live, path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.printable import html_table, without_secrets

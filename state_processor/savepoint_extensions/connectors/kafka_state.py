@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.record_table import record_table
+from savepoint_database.types.record_tables import record_table
 from savepoint_extensions.connectors.byte_elements import byte_elements, element_values
 from savepoint_extensions.connectors.kafka.kafka_source import (
     LEGACY_STATE,

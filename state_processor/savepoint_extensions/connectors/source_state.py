@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_database.types.record_table import record_table
+from savepoint_database.types.record_tables import record_table
 from savepoint_extensions.connectors.byte_elements import ByteElement, byte_elements
 from savepoint_extensions.connectors.connector_rows import SourceConnector, SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState

@@ -17,7 +17,7 @@ from savepoint_extensions.enums.enum_constants import (
 )
 from savepoint_formats.errors import ClassNotNamedError, SchemaChangeError
 from savepoint_formats.printable import alternatives, without_secrets
-from savepoint_formats.snapshots.class_names import ClassRename
+from savepoint_formats.snapshots.renamed_classes import ClassRename
 from savepoint_spark.changing.order import StageRule
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import Enum, holds_kryo, rebuilt
 from savepoint_formats.pass_through.recoded_entries import decoded
-from savepoint_formats.snapshots.class_names import ClassRename, is_named_in
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.nested import all_snapshots
+from savepoint_formats.snapshots.renamed_classes import ClassRename, is_named_in
 from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.named_values import with_new_names
 from savepoint_spark.changing.migration import Migration
 from savepoint_spark.changing.named_classes import snapshots_of
-from savepoint_spark.changing.stored_elements import (
+from savepoint_spark.changing.stored_operator_state import (
     element_arrays,
     element_layout,
     operator_states,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_database.types.python_values import OutputRows, Place
+from savepoint_database.types.python_conversion import OutputRows, Place
 from savepoint_extensions.mixed_mode.committed_batch import CommittedBatch
 from savepoint_extensions.mixed_mode.keyed_processor import VISITS, KeyedProcessor, StreamTask
 from savepoint_extensions.mixed_mode.spark_paths import readable

@@ -45,7 +45,7 @@ from savepoint_extensions.mixed_mode.stored_backend import (
 )
 from savepoint_formats.layout import Long
 from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.whole_file import whole_file
+from savepoint_formats.new_snapshot.whole_files import whole_file
 from savepoint_formats.scan.splits import KeyedSplit
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import NAMESPACE

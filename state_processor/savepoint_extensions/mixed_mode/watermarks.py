@@ -23,7 +23,7 @@ from pyspark.accumulators import AccumulatorParam
 
 from savepoint_extensions.mixed_mode.spark_paths import readable
 from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.whole_file import whole_file
+from savepoint_formats.new_snapshot.whole_files import whole_file
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 
 if TYPE_CHECKING:

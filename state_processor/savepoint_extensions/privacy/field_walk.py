@@ -25,8 +25,8 @@ from savepoint_formats.layout import parts
 from savepoint_formats.values.arrow_types import ROW_KIND
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import CONSTANT, OBJECT_TYPE, UNDECODED_TYPE
-from savepoint_formats.values.plain_values import plain_values
-from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
+from savepoint_formats.values.plain_columns import plain_values
+from savepoint_formats.values.pojo_fields import CLASS, has_subclasses, pojo_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from savepoint_extensions.privacy.masked_entries import Tally
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import MaskError
 from savepoint_formats.pass_through.divided_entries import encoded_keys
-from savepoint_spark.changing.stored_elements import element_arrays, operator_states
+from savepoint_spark.changing.stored_operator_state import element_arrays, operator_states
 from savepoint_spark.session.tasks import rows_of_tasks, typed_errors
 from savepoint_spark.writing.run_encoding import HASH_SIZE
 

@@ -33,7 +33,7 @@ from savepoint_extensions.upgrade.rule_lines import operator_rows, rule_lines, s
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.metadata.flink_versions import TARGETS, is_flink_2, release, release_text
 from savepoint_formats.printable import html_table, without_secrets
-from savepoint_formats.scan.seen_subclasses import MOST_BYTES, Glance
+from savepoint_formats.scan.subclasses_seen import MOST_BYTES, Glance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

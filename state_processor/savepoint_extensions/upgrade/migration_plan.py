@@ -28,7 +28,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.layout import Pojo, holds_kryo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
-from savepoint_formats.scan.seen_subclasses import Glance
+from savepoint_formats.scan.subclasses_seen import Glance
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
@@ -36,7 +36,7 @@ from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_spark.changing.migration import Migration
-from savepoint_spark.changing.stored_elements import (
+from savepoint_spark.changing.stored_operator_state import (
     UnknownElementsError,
     described_elements,
     observed_elements,

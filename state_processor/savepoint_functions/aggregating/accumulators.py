@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.python_values import given, in_one_form, python_values
+from savepoint_database.types.python_conversion import given, in_one_form, python_values
 from savepoint_database.types.records import record_maker
 from savepoint_functions.functions.rows_by_key import row_tuples
 

@@ -32,7 +32,7 @@ from savepoint_database.types.descriptors import (
     AggregatingStateDescriptor,
     ReducingStateDescriptor,
 )
-from savepoint_database.types.python_values import given, python_values
+from savepoint_database.types.python_conversion import given, python_values
 from savepoint_database.types.spark_values import SPARK
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError

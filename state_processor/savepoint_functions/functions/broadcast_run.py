@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from savepoint_database.types.python_values import map_entries, python_values
+from savepoint_database.types.python_conversion import map_entries, python_values
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Long
@@ -50,7 +50,7 @@ from savepoint_functions.functions.operator_function import (
 )
 from savepoint_functions.functions.outputs import OutputBuffer, SideOutputs, kept_once
 from savepoint_functions.functions.rows_by_key import decoded_keys
-from savepoint_spark.changing.stored_elements import (
+from savepoint_spark.changing.stored_operator_state import (
     element_arrays,
     element_layout,
     operator_states,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from savepoint_database.types.python_values import OutputRows, Place
+from savepoint_database.types.python_conversion import OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_functions.functions.backends import state_backend
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK

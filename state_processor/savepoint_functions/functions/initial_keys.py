@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.python_values import is_map, map_entries, python_values
+from savepoint_database.types.python_conversion import is_map, map_entries, python_values
 from savepoint_database.types.spark_values import PYTHON
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups import prefix_size

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
-from savepoint_database.types.python_values import OutputRows
+from savepoint_database.types.python_conversion import OutputRows
 from savepoint_database.types.records import record_maker
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.values.arrow_types import arrow_type

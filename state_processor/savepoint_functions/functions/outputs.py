@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 from pyspark.storagelevel import StorageLevel
 
-from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
+from savepoint_database.types.python_conversion import BATCH_ROWS, OutputRows
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.session.session import is_at_least, is_remote
 from savepoint_spark.session.tasks import typed_errors

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
-from savepoint_database.types.python_values import Place
+from savepoint_database.types.python_conversion import Place
 from savepoint_functions.functions.backends.timers import USER_TIMERS, TimerService
 
 if TYPE_CHECKING:

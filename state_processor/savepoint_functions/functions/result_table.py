@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from savepoint_database.types.python_values import BATCH_ROWS, OutputRows, Place
+from savepoint_database.types.python_conversion import BATCH_ROWS, OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.layout import Marker, as_records
 from savepoint_formats.snapshots import constructed

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.types.named_fields import arranged
-from savepoint_database.types.python_values import python_values
+from savepoint_database.types.python_conversion import python_values
 from savepoint_database.types.records import record_maker
 from savepoint_database.types.spark_values import PYTHON, expect_valid
 from savepoint_formats.bytes.chunk import Chunk

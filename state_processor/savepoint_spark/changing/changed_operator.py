@@ -15,7 +15,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
-from savepoint_formats.snapshots.class_names import class_names
+from savepoint_formats.snapshots.renamed_classes import class_names
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
@@ -27,7 +27,7 @@ from savepoint_spark.changing.named_classes import is_named_in_values, snapshots
 from savepoint_spark.changing.operator_changes import OperatorChanges
 from savepoint_spark.changing.outcome import outcome
 from savepoint_spark.changing.present_names import present_columns
-from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.changing.stored_operator_state import rewritten_state
 from savepoint_spark.columns import column_of, expect_frame
 from savepoint_spark.writing.operator_plan import OperatorPlan, OperatorRows
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.snapshots.renamed_classes import ClassRename
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge

@@ -33,7 +33,7 @@ from savepoint_spark.changing.present_names import (
     timed,
     with_names,
 )
-from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.changing.stored_operator_state import rewritten_state
 from savepoint_spark.changing.struct_columns import edited_column
 from savepoint_spark.changing.table_rows import TableRows
 from savepoint_spark.columns import column_of, fitted, fitting, spark_type

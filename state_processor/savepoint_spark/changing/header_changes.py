@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, Self
 
-from savepoint_formats.snapshots.class_names import ClassRename
+from savepoint_formats.snapshots.renamed_classes import ClassRename
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from savepoint_database.types.python_values import given, in_one_form, python_values
+from savepoint_database.types.python_conversion import given, in_one_form, python_values
 from savepoint_formats.errors import MergeError, SubtaskError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import without_ttl

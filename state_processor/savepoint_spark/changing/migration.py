@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, recoded
 from savepoint_formats.state_files.state import keyed_state
-from savepoint_spark.changing.stored_elements import (
+from savepoint_spark.changing.stored_operator_state import (
     element_layout,
 )
 

@@ -17,12 +17,12 @@ from savepoint_formats.layout import holds_kryo
 from savepoint_formats.pass_through.changed_entries import GatheringChange
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, may_hold_name, renamed
 from savepoint_formats.program.survey import unknown_classes
-from savepoint_formats.scan.seen_subclasses import Glance, seen_subclasses
+from savepoint_formats.scan.subclasses_seen import Glance, seen_subclasses
 from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.tables.catalog import operator_infos
 from savepoint_formats.values.named_values import may_name_classes
 from savepoint_formats.values.subclass_values import Subclass
-from savepoint_spark.changing.stored_elements import (
+from savepoint_spark.changing.stored_operator_state import (
     described_layout,
     element_arrays,
     element_layout,
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.snapshots.renamed_classes import ClassRename
     from savepoint_formats.state_files.state import State
     from savepoint_spark.changing.migration import Migration
-    from savepoint_spark.changing.stored_elements import StoredElements
+    from savepoint_spark.changing.stored_operator_state import StoredElements
     from savepoint_spark.writing.operator_plan import NewOperatorState
 
 

@@ -36,7 +36,7 @@ from savepoint_spark.changing.records import (
     without_keyed_state,
     without_operator_state,
 )
-from savepoint_spark.changing.stored_elements import StoredElements, operator_states
+from savepoint_spark.changing.stored_operator_state import StoredElements, operator_states
 from savepoint_spark.changing.stored_rows import StoredKeyedRows
 from savepoint_spark.changing.struct_columns import check_values, expect_none_unknown
 from savepoint_spark.writing.keyed_plan import KeyedPlan

@@ -24,7 +24,7 @@ from savepoint_formats.state_files.header import (
 from savepoint_formats.state_files.operator_state import ChangedElements
 from savepoint_formats.state_files.state import keyed_states
 from savepoint_formats.values.named_values import with_new_names
-from savepoint_spark.changing.stored_elements import (
+from savepoint_spark.changing.stored_operator_state import (
     StoredElements,
     operator_states,
     rewritten_state,

@@ -21,13 +21,13 @@ from savepoint_formats.layout import (
     as_records,
     nodes_of,
 )
-from savepoint_formats.scan.seen_subclasses import Glance, seen_subclasses
+from savepoint_formats.scan.subclasses_seen import Glance, seen_subclasses
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_KEY, MAP_VALUE
 from savepoint_formats.tables.tables import KEY
 from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.structs import UNDECODED
-from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.changing.stored_operator_state import rewritten_state
 from savepoint_spark.columns import as_type
 from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.operator_plan import encoded_elements

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from savepoint_database.types.python_values import shaped
+from savepoint_database.types.python_conversion import shaped
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.values.arrow_types import arrow_type

@@ -18,7 +18,12 @@ import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from savepoint_database.types.python_values import OutputRows, Place, python_values, state_values
+from savepoint_database.types.python_conversion import (
+    OutputRows,
+    Place,
+    python_values,
+    state_values,
+)
 from savepoint_database.types.spark_values import PYTHON
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups import KeyGroupRange

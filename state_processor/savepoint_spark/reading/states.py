@@ -20,7 +20,7 @@ from savepoint_database.types.descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from savepoint_database.types.python_values import in_one_form
+from savepoint_database.types.python_conversion import in_one_form
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.scan.merged_columns import instance_layout

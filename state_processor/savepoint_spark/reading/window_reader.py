@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from savepoint_database.types.python_values import Place, python_values, state_values
+from savepoint_database.types.python_conversion import Place, python_values, state_values
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.reading.functions import (

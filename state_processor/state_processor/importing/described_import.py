@@ -19,7 +19,7 @@ from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, columns_of_key, key_of
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
-from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.changing.stored_operator_state import rewritten_state
 from savepoint_spark.columns import column_of, spark_schema
 from savepoint_spark.session.tasks import rows_of_tasks
 from savepoint_spark.writing.operator_plan import OperatorRows

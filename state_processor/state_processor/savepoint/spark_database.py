@@ -29,7 +29,7 @@ from savepoint_database.types.sql_names import distinct, literal, quoted, unquot
 from savepoint_database.types.timer_dates import LAST_MS, dated_columns
 from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, TableFileError
 from savepoint_formats.locations.location import Location, absolute, is_local
-from savepoint_formats.new_snapshot.whole_file import whole_file
+from savepoint_formats.new_snapshot.whole_files import whole_file
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_spark.reading.source_options import FORMAT, SourceOptions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database.snapshot.value_forms import with_old_keywords
 from savepoint_formats.errors import ClassNotNamedError
-from savepoint_formats.snapshots.class_names import ClassRename
+from savepoint_formats.snapshots.renamed_classes import ClassRename
 from savepoint_formats.snapshots.struct_edit import dropped_field, renamed_field
 
 if TYPE_CHECKING:

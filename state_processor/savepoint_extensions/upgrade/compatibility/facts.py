@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import SavepointError, SchemaChangeError
-from savepoint_formats.scan.seen_subclasses import seen_subclasses
+from savepoint_formats.scan.subclasses_seen import seen_subclasses
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.fields import OptionalEntry
 from savepoint_formats.snapshots.nested import framed_snapshot
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata, OperatorState, SubtaskState
-    from savepoint_formats.scan.seen_subclasses import Glance, SeenSubclasses
+    from savepoint_formats.scan.subclasses_seen import Glance, SeenSubclasses
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.tables.catalog import OperatorCatalog
     from savepoint_formats.values.kryo.dialect import KryoDialect

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import holds_kryo
-from savepoint_formats.scan.seen_subclasses import StoredValues, may_have
+from savepoint_formats.scan.subclasses_seen import StoredValues, may_have
 from savepoint_formats.values.kryo.classes import names_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts, StateFacts
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.scan.seen_subclasses import Glance, Values
+    from savepoint_formats.scan.subclasses_seen import Glance, Values
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

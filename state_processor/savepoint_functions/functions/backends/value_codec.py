@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.python_values import given, shaped, taken
+from savepoint_database.types.python_conversion import given, shaped, taken
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.arrow_types import arrow_type

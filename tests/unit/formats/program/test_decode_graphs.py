@@ -22,7 +22,7 @@ from savepoint_formats.program.decode import _Decoding, decode
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject
-from savepoint_formats.values.plain_values import comparable
+from savepoint_formats.values.plain_columns import comparable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,7 +22,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder, _Encoding
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
-from savepoint_formats.values.plain_values import plain_values
+from savepoint_formats.values.plain_columns import plain_values
 from savepoint_formats.values.state_entries import EntryWriter
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from savepoint_formats.errors import SavepointError, UnencodableError
 from savepoint_formats.layout import Kryo, Layout, Long, MapOf, Pojo, Repeated, Struct, Text
 from savepoint_formats.pass_through.recoded_entries import recoded, renamed
 from savepoint_formats.program.recoded_columns import BulkRecoding
-from savepoint_formats.snapshots.class_names import ClassRename
+from savepoint_formats.snapshots.renamed_classes import ClassRename
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject

@@ -10,7 +10,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import Kryo, KryoRegistration, Pojo, Text
-from savepoint_formats.snapshots.class_names import ClassRename
+from savepoint_formats.snapshots.renamed_classes import ClassRename
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject

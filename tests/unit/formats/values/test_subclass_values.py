@@ -12,7 +12,7 @@ from support.nightly import examples
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import Int, Layout, Pojo, Text
-from savepoint_formats.scan.seen_subclasses import Glance
+from savepoint_formats.scan.subclasses_seen import Glance
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.state_entries import Delimited, EntryWriter
 from savepoint_formats.values.subclass_values import Subclass, undescribed_subclasses

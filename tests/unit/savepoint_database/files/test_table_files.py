@@ -221,7 +221,7 @@ def test_a_failure_leaves_what_an_object_store_has(
 def test_what_an_object_store_does_not_copy_is_written_once_more(
     s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("savepoint_formats.new_snapshot.whole_file.LARGEST_COPY_SIZE", 100)
+    monkeypatch.setattr("savepoint_formats.new_snapshot.whole_files.LARGEST_COPY_SIZE", 100)
     bucket = s3_server.bucket("large-tables")
     for name, texts in ("small", ["a"]), ("large", ["b" * 101]):
         rows = pa.table({"text": texts})

@@ -14,7 +14,7 @@ from pyspark.sql import Row
 from support.nightly import examples
 
 from savepoint_database.types.named_fields import all_places, arranged, field_places
-from savepoint_database.types.python_values import OutputRows, python_values
+from savepoint_database.types.python_conversion import OutputRows, python_values
 from savepoint_database.types.records import record_maker
 
 if TYPE_CHECKING:

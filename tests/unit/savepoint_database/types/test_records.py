@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from savepoint_database.types.python_values import python_values
+from savepoint_database.types.python_conversion import python_values
 from savepoint_database.types.records import record_class, record_maker
 
 PAIR = pa.struct([("f0", pa.int64()), ("f1", pa.string())])

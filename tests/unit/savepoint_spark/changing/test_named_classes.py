@@ -6,7 +6,7 @@ import pytest
 from support.object_classes import CARD, CLASSES
 from support.object_samples import opened
 
-from savepoint_formats.snapshots.class_names import ClassRename
+from savepoint_formats.snapshots.renamed_classes import ClassRename
 from savepoint_spark.changing.named_classes import RecodedState
 from savepoint_spark.changing.stored_rows import stored_chunks
 

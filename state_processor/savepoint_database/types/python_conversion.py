@@ -33,7 +33,7 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.precise_times import is_precise, zone_of
 from savepoint_formats.values.kinds.times import NANOS, SECONDS
-from savepoint_formats.values.plain_values import plain_values, values_with
+from savepoint_formats.values.plain_columns import plain_values, values_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

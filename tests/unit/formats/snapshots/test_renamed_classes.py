@@ -15,9 +15,9 @@ from savepoint_formats.snapshots import (
     TypeSerializerSnapshot,
     constructed,
 )
-from savepoint_formats.snapshots.class_names import ClassRename, class_names, is_named_in
 from savepoint_formats.snapshots.constructed import snapshot_of
 from savepoint_formats.snapshots.fields import OptionalEntry
+from savepoint_formats.snapshots.renamed_classes import ClassRename, class_names, is_named_in
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.struct_edit import added_field

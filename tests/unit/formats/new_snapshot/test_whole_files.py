@@ -12,7 +12,7 @@ from savepoint_database.files.exported_table import write_table_file
 from savepoint_database.files.table_format import TableFormat
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.new_snapshot.signs_of_life import locked
-from savepoint_formats.new_snapshot.whole_file import whole_file
+from savepoint_formats.new_snapshot.whole_files import whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from savepoint_database.types.python_values import (
+from savepoint_database.types.python_conversion import (
     BATCH_ROWS,
     OutputRows,
     map_entries,
