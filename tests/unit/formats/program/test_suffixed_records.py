@@ -14,6 +14,7 @@ from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Layout, Opaque, Struct, Text
 from savepoint_formats.program import decode as decoding
 from savepoint_formats.program.assembly import program
+from savepoint_formats.values.patience import Patience
 from savepoint_formats.values.state_entries import EntryWriter, Suffixed, length_suffix
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def outcome(decode: Any, layout: Struct, data: list[bytes]) -> Any:
 
 
 def general(whole: Any, chunk: Chunk, starts: Any, ends: Any) -> Any:
-    return decoding._decode_ranges(whole, chunk, (starts, ends))
+    return decoding._decode_ranges(whole, chunk, (starts, ends), Patience())
 
 
 KEYS = st.binary(max_size=5) | st.integers(0, 70_000).map(lambda size: b"k" * size)
