@@ -16,7 +16,7 @@ from savepoint_formats.printable import printable
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
-    from savepoint_database.types.timer_dates import Times
+    from savepoint_database.types import Times
 
 _NEGATIVE = re.compile(r"-\d.*")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_cli.options import Opening
-    from savepoint_database.snapshot.opening import OpeningOptions
+    from savepoint_database.snapshot import OpeningOptions
     from state_processor import Savepoint, SparkSavepoint
 
 LOCAL = "local[*]"

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.files.schema_texts import SchemaForm
-    from savepoint_database.snapshot.description import OperatorDescription
-    from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_database.snapshot import OperatorDescription
+    from savepoint_database.types import Times
+    from savepoint_formats.scan import UndescribedSubclasses
 
 
 _SCREEN, _LARGEST = 24, 10

@@ -16,7 +16,7 @@ from savepoint_formats.errors import JobError, SavepointError, SavepointWarning,
 from savepoint_formats.extras import missing
 from savepoint_formats.plug_ins import SWITCH, switch_off
 from savepoint_formats.printable import printable, without_secrets
-from savepoint_spark.session.java_process import JAVA_DIED, end_java, java_has_died
+from savepoint_spark.session import JAVA_DIED, end_java, java_has_died
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from savepoint_cli.terminal.help import format_option
 from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.lazy_names import named
 from savepoint_formats.printable import printable
-from savepoint_spark.session.session import task_count
+from savepoint_spark.session import task_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

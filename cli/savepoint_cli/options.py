@@ -18,14 +18,14 @@ from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
 from savepoint_database import snapshot as snapshots
 from savepoint_database import types as described
-from savepoint_database.types.flink_units import milliseconds
+from savepoint_database.types import milliseconds
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_database.snapshot.opening import OpeningOptions
+    from savepoint_database.snapshot import OpeningOptions
     from savepoint_formats.layout import KryoClass
     from state_processor import Savepoint
 

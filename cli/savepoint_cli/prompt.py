@@ -17,7 +17,7 @@ from savepoint_formats.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
+    from savepoint_database.snapshot import SqlTable, SqlTables
     from state_processor import Savepoint
 
 _MODES = {

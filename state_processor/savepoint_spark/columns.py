@@ -30,23 +30,26 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from savepoint_database.types.named_fields import all_places, field_places
-from savepoint_database.types.spark_values import PARTS, SPARK
-from savepoint_database.types.types import PLAIN_TYPES, TypeInformation, Types
+from savepoint_database.types import (
+    PARTS,
+    PLAIN_TYPES,
+    SPARK,
+    TypeInformation,
+    Types,
+    all_places,
+    field_places,
+)
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.layout import as_records, with_open_objects, with_open_pojos, without_ttl
 from savepoint_formats.printable import alternatives
-from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
-from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
-from savepoint_formats.values.coded_columns import VALUE
-from savepoint_formats.values.kinds.precise_times import is_precise
-from savepoint_formats.values.kryo.structs import UNDECODED
+from savepoint_formats.snapshots import ELEMENT, MAP_VALUE
+from savepoint_formats.values import ROW_KIND, ROW_KINDS, UNDECODED, VALUE, arrow_type, is_precise
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
+    from savepoint_formats.values import Nanoseconds
 
 _ARROW_TYPES = {
     "BinaryType": pa.binary(),

@@ -25,46 +25,34 @@ from savepoint_database.files.table_format import (
     FileSplit,
     TableFormat,
 )
-from savepoint_database.snapshot.description import (
+from savepoint_database.snapshot import (
     ColumnDescription,
     FileDescription,
+    Operator,
     OperatorDescription,
+    QueryNode,
+    RetainedSnapshot,
+    RetainedSnapshots,
     SavepointDescription,
     StateDescription,
     TableDescription,
-)
-from savepoint_database.snapshot.operator import (
-    Operator,
-)
-from savepoint_database.snapshot.query_plan import (
-    QueryNode,
-)
-from savepoint_database.snapshot.retained import (
-    RetainedSnapshot,
-    RetainedSnapshots,
     snapshots,
 )
-from savepoint_database.types.class_library import (
-    ClassToDescribe,
-)
-from savepoint_database.types.descriptors import (
+from savepoint_database.types import (
     AggregateFunction,
     AggregatingStateDescriptor,
+    ClassToDescribe,
     ListStateDescriptor,
     MapStateDescriptor,
+    PyFlink,
     ReducingStateDescriptor,
     StateDescriptor,
     StateTtlConfig,
     StateVisibility,
-    UpdateType,
-    ValueStateDescriptor,
-)
-from savepoint_database.types.pyflink import (
-    PyFlink,
-)
-from savepoint_database.types.types import (
     TypeInformation,
     Types,
+    UpdateType,
+    ValueStateDescriptor,
 )
 from savepoint_extensions.connectors.kafka_state import (
     KafkaState,
@@ -225,31 +213,16 @@ from savepoint_formats.errors import (
     WriteError,
     WrongFileError,
 )
-from savepoint_formats.key_groups.ranges import (
-    KeyGroupRange,
-)
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout.general import (
     KryoClass,
     KryoField,
 )
-from savepoint_formats.scan.scan import (
-    TableScan,
-)
-from savepoint_formats.snapshots.snapshot import (
-    TypeSerializerSnapshot,
-)
-from savepoint_formats.state_files.state import (
-    StateKind,
-)
-from savepoint_formats.tables.catalog import (
-    CatalogProblem,
-)
-from savepoint_formats.tables.tables import (
-    Table,
-)
-from savepoint_formats.values.kryo.descriptions import (
-    kryo_class,
-)
+from savepoint_formats.scan import TableScan
+from savepoint_formats.snapshots import TypeSerializerSnapshot
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.tables import CatalogProblem, Table
+from savepoint_formats.values import kryo_class
 from savepoint_functions.aggregating.aggregates import (
     Aggregate,
     Aggregating,
@@ -261,26 +234,18 @@ from savepoint_functions.aggregating.aggregates import (
     Sum,
     TopN,
 )
-from savepoint_functions.functions.broadcast_functions import (
+from savepoint_functions.functions import (
     BroadcastProcessFunction,
-    KeyedBroadcastProcessFunction,
-)
-from savepoint_functions.functions.broadcast_run import (
     BroadcastResult,
-)
-from savepoint_functions.functions.outputs import (
-    OutputTag,
-)
-from savepoint_functions.functions.process_functions import (
     BroadcastStateBootstrapFunction,
+    KeyBatch,
+    KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
+    OutputTag,
     RecordAttributes,
     StateBootstrapFunction,
-)
-from savepoint_functions.functions.rows_by_key import (
-    KeyBatch,
 )
 from savepoint_functions.transformations.broadcast_transformation import (
     BroadcastRows,
@@ -339,18 +304,9 @@ from savepoint_functions.windows.window_assigners import (
 from savepoint_functions.windows.window_functions import (
     ProcessWindowFunction,
 )
-from savepoint_spark.bootstrapping.windowed_transformation import (
-    OperatorStateTransformation,
-    WindowedStateTransformation,
-)
-from savepoint_spark.reading.functions import (
-    KeyedStateReaderFunction,
-    TimeWindow,
-    WindowReaderFunction,
-)
-from savepoint_spark.session.session import (
-    local_session,
-)
+from savepoint_spark.bootstrapping import OperatorStateTransformation, WindowedStateTransformation
+from savepoint_spark.reading import KeyedStateReaderFunction, TimeWindow, WindowReaderFunction
+from savepoint_spark.session import local_session
 from state_processor.importing.described_import import (
     DescribedImport,
 )

@@ -10,7 +10,7 @@ from savepoint_extensions.connectors.plug_in_connectors import plug_in_connector
 from savepoint_extensions.connectors.sinks.connectors import CONNECTORS as SINKS
 from savepoint_extensions.connectors.source_splits.split_connectors import CONNECTORS as SOURCES
 from savepoint_formats.plug_ins import CHANGES, COMMANDS, CONNECTORS, SERIALIZERS, are_on, installed
-from savepoint_formats.snapshots.plug_in_kinds import plug_in_serializers
+from savepoint_formats.snapshots import plug_in_serializers
 
 if TYPE_CHECKING:
     from savepoint_formats.plug_ins import Loaded, PlugIn

@@ -42,8 +42,16 @@ from savepoint_extensions.connectors.connector_rows import (
     SplitFacts,
 )
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.codecs import BOOL, BYTES, INT, LONG, UTF, Codec
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes import (
+    BOOL,
+    BYTES,
+    INT,
+    LONG,
+    UTF,
+    Codec,
+    DataInputView,
+    DataOutputView,
+)
 from savepoint_formats.errors import FormatError, RefusedError, UndecodableError
 from savepoint_formats.layout import (
     BigDecimal,
@@ -82,13 +90,14 @@ from savepoint_formats.layout import (
     ValueCodec,
     Varying,
 )
-from savepoint_formats.snapshots.basic import simple
-from savepoint_formats.snapshots.fields import Field, Following
-from savepoint_formats.snapshots.snapshot import (
+from savepoint_formats.snapshots import (
     SERIALIZER,
     SNAPSHOT,
+    Field,
+    Following,
     SnapshotKind,
     TypeSerializerSnapshot,
+    simple,
 )
 
 PLUG_IN_HEADING = "Plug-ins"

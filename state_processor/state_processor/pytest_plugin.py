@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
-    from savepoint_formats.locations.location import PathText
+    from savepoint_database.snapshot import Snapshot
+    from savepoint_database.types import StateDescriptor, TypeInformation
+    from savepoint_formats.locations import PathText
     from state_processor.savepoint.savepoint import Savepoint
 
     Rows = Sequence[Mapping[str, Any]]
@@ -54,7 +53,7 @@ def _expect_equal(
             they do not name are not compared.
         options: Of ``Savepoint.open`` for a path, such as ``uids``.
     """
-    from savepoint_database.snapshot.snapshot import Snapshot  # noqa: PLC0415  # as above
+    from savepoint_database.snapshot import Snapshot  # noqa: PLC0415  # as above
     from state_processor import Savepoint  # noqa: PLC0415  # as above
 
     opened = actual if isinstance(actual, Snapshot) else Savepoint.open(actual, **options)
@@ -121,8 +120,8 @@ def _write(  # what a savepoint of one operator consists of
 ) -> None:
     import pyarrow as pa  # noqa: PLC0415  # every run of pytest loads this module
 
-    from savepoint_database.types.python_conversion import OutputRows  # noqa: PLC0415  # as above
-    from savepoint_formats.values.arrow_types import arrow_type  # noqa: PLC0415  # as above
+    from savepoint_database.types import OutputRows  # noqa: PLC0415  # as above
+    from savepoint_formats.values import arrow_type  # noqa: PLC0415  # as above
     from state_processor import OperatorTransformation, Savepoint, local_session  # noqa: PLC0415  # as above
 
     keys = [row[key] for row in rows]

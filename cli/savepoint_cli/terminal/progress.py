@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich import live as rich_live
     from rich import progress as rich_bars
 
-    from savepoint_spark.session.session import TaskCount
+    from savepoint_spark.session import TaskCount
 else:
     rich_console = LazyModule("rich.console")
     rich_live = LazyModule("rich.live")

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_cli.terminal.cells import person_cell, person_field, shortened
-from savepoint_database.types.spark_values import PRINTABLE
-from savepoint_database.types.timer_dates import for_people
+from savepoint_database.types import PRINTABLE, for_people
 from savepoint_formats.printable import fields_of, is_of_records, printable
-from savepoint_formats.scan.splits import REASON
-from savepoint_formats.values.kryo.structs import UNDECODED
+from savepoint_formats.scan import REASON
+from savepoint_formats.values import UNDECODED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

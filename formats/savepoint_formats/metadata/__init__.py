@@ -1,5 +1,8 @@
 """The ``_metadata`` file of a savepoint or checkpoint, read and written byte for byte."""
 
+from typing import TYPE_CHECKING
+
+from savepoint_formats.lazy_names import lazy_names
 from savepoint_formats.metadata.checkpoint import (
     CheckpointMetadata,
     MasterState,
@@ -36,3 +39,74 @@ from savepoint_formats.metadata.stream_handles import (
     SegmentStream,
     StreamHandle,
 )
+
+if TYPE_CHECKING:
+    from savepoint_formats.metadata.flink_versions import (
+        FLINK_2,
+        TARGETS,
+        Release,
+        is_flink_2,
+        is_of_flink_2,
+        newest_known,
+        release,
+        release_text,
+    )
+    from savepoint_formats.metadata.references import (
+        COORDINATOR,
+        StreamReference,
+        in_flight_size,
+        keyed_streams,
+        size_of,
+        stream_references,
+        streams_of,
+        with_streams,
+    )
+else:
+    __getattr__ = lazy_names(__name__)[0]
+
+__all__ = [
+    "COORDINATOR",
+    "FLINK_2",
+    "TARGETS",
+    "ChangelogHandle",
+    "ChannelHandle",
+    "CheckpointMetadata",
+    "CheckpointProperties",
+    "DistributionMode",
+    "EmptySegment",
+    "FileChanges",
+    "FileStream",
+    "FlinkVersionRange",
+    "InMemoryChanges",
+    "IncrementalHandle",
+    "InlineStream",
+    "KeyGroupRangeOffsets",
+    "KeyGroupsHandle",
+    "KeyGroupsStream",
+    "KeyedHandleType",
+    "KeyedStateHandle",
+    "LocalFile",
+    "MasterState",
+    "MetadataVersion",
+    "OperatorState",
+    "OperatorStateHandle",
+    "OperatorStateOffsets",
+    "PlainStream",
+    "RelativeFile",
+    "Release",
+    "SegmentStream",
+    "StreamHandle",
+    "StreamReference",
+    "SubtaskState",
+    "in_flight_size",
+    "is_flink_2",
+    "is_of_flink_2",
+    "keyed_streams",
+    "newest_known",
+    "release",
+    "release_text",
+    "size_of",
+    "stream_references",
+    "streams_of",
+    "with_streams",
+]

@@ -9,8 +9,8 @@ from savepoint_database import audit, checks, sql
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_database.snapshot.value_forms import with_old_keywords
 from savepoint_formats.errors import UnknownUidWarning
-from savepoint_formats.locations.location import path_text
-from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.locations import path_text
+from savepoint_formats.scan import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from savepoint_database.checks.savepoint_diff import SavepointDiff
     from savepoint_database.checks.verification import Depth, Verification
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
 
 
 class AuditVerbs(Snapshot):

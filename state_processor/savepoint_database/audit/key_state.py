@@ -17,16 +17,14 @@ import pyarrow as pa
 from savepoint_database.types.spark_values import PRINTABLE, printable_rows
 from savepoint_database.types.timer_dates import dated_columns, for_people
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
-from savepoint_formats.hashing.key_hash import java_hash
+from savepoint_formats.hashing import java_hash
 from savepoint_formats.key_groups import KeyGroupRange, key_group
-from savepoint_formats.pass_through.recoded_entries import decoded
+from savepoint_formats.pass_through import decoded
 from savepoint_formats.printable import html_printable, html_table, without_secrets
-from savepoint_formats.scan.look_up import keys_of_layout
-from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
-from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.tables.tables import KEY, KEY_GROUP
-from savepoint_formats.tables.visible import visible_key
-from savepoint_formats.values.plain_columns import plain_values
+from savepoint_formats.scan import ReadOptions, UndescribedSubclasses, keys_of_layout
+from savepoint_formats.state_files import key_layout
+from savepoint_formats.tables import KEY, KEY_GROUP, visible_key
+from savepoint_formats.values import plain_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,8 +33,8 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.layout import Layout
-    from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.tables import Table
+    from savepoint_formats.values import KryoDialect
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,23 +20,21 @@ from savepoint_formats.checks.entry_faults import (
 from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.checks.rocksdb_faults import directory_faults, rocksdb_faults
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.metadata import IncrementalHandle
-from savepoint_formats.metadata.references import keyed_streams
-from savepoint_formats.scan.splits import ranges_of_handle
+from savepoint_formats.metadata import IncrementalHandle, keyed_streams
+from savepoint_formats.scan import ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import StoredHandle, keyed_handles
-from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.tables.catalog import base_handles
+from savepoint_formats.state_files import key_layout
+from savepoint_formats.tables import base_handles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_formats.key_groups import KeyGroupRange
-    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState, StreamHandle
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_chunk import StoredSource
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.state_files import State, StoredSource
+    from savepoint_formats.values import KryoDialect
 
 PART_SIZE = 64 << 20
 """Bytes of keyed state that are checked together; keys are compared within them."""

@@ -22,14 +22,14 @@ from savepoint_database.checks.table_diff import (
 from savepoint_database.snapshot.description import StateDescription
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import html_records
-from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.tables import Table
 
 
 class DifferenceKind(StrEnum):

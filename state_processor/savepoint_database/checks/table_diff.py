@@ -37,15 +37,15 @@ from savepoint_formats.checks.entry_digests import (
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.checks.entry_digests import Hashes
-    from savepoint_formats.scan.read_options import ReadOptions
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.scan import ReadOptions
+    from savepoint_formats.tables import Table
 
 
 _MEMORY_LIMIT = "512MB"

@@ -26,7 +26,7 @@ from savepoint_formats.checks.type_faults import type_faults, unread_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.printable import html_printable, html_records, printable, without_secrets
-from savepoint_formats.scan.splits import check_subtasks
+from savepoint_formats.scan import check_subtasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from savepoint_database.files.exported_table import export_table, write_table_file
     from savepoint_database.files.table_format import TableFormat
     from savepoint_database.files.table_targets import TableTarget
-    from savepoint_formats.new_snapshot.new_file import writing_errors
-    from savepoint_formats.new_snapshot.whole_files import whole_file
+    from savepoint_formats.new_snapshot import whole_file, writing_errors
 
 __all__ = [
     "TableFormat",

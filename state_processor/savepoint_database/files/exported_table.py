@@ -14,16 +14,15 @@ from savepoint_database.files.table_targets import TableTarget, write_to_target
 from savepoint_database.files.text_files import without_formulas
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_formats.errors import TableFileError
-from savepoint_formats.locations.location import path_text
-from savepoint_formats.new_snapshot.whole_files import expect_free, whole_file
-from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
+from savepoint_formats.locations import path_text
+from savepoint_formats.new_snapshot import expect_free, whole_file
+from savepoint_formats.values import checked_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.locations.location import PathText
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
+    from savepoint_formats.locations import PathText
+    from savepoint_formats.scan import Split, TableScan
 
 # Limits of the rows encoded at once; in Parquet, of a row group.
 _TABLE_SIZE = 64 << 20

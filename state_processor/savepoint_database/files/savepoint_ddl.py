@@ -15,14 +15,14 @@ from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Pojo, Repeated
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.printable import printable
-from savepoint_formats.state_files.state import StateKind, key_layout, value_parts
-from savepoint_formats.tables.tables import KEYED_STATE
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.state_files import StateKind, key_layout, value_parts
+from savepoint_formats.tables import KEYED_STATE
+from savepoint_formats.values import arrow_type
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.state_files import State
+    from savepoint_formats.tables import Table
 
 _SQL_TYPES: dict[type[Layout], str] = {
     layouts.Boolean: "BOOLEAN",

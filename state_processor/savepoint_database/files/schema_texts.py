@@ -28,17 +28,17 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
 from savepoint_formats.printable import printable
-from savepoint_formats.snapshots.sql.wider_types import type_text
-from savepoint_formats.state_files.state import StateKind, value_parts
-from savepoint_formats.values.arrow_types import spark_type_name
+from savepoint_formats.snapshots import type_text
+from savepoint_formats.state_files import StateKind, value_parts
+from savepoint_formats.values import spark_type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.scan import TableScan
+    from savepoint_formats.state_files import State
+    from savepoint_formats.tables import Table
 
 SchemaForm = Literal["ddl", "avro", "json-schema", "pyflink", "spark"]
 FORMS: tuple[str, ...] = get_args(SchemaForm)

@@ -23,7 +23,7 @@ from savepoint_database.files.text_files import (
 )
 from savepoint_database.types.spark_values import SPARK, TIME_TEXTS
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
-from savepoint_formats.locations.location import Location
+from savepoint_formats.locations import Location
 from savepoint_formats.printable import alternatives
 
 if TYPE_CHECKING:

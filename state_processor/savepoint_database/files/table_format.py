@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.errors import TableFileError
 
 if TYPE_CHECKING:
-    from savepoint_formats.locations.location import Location
+    from savepoint_formats.locations import Location
 
 _OTHER_ENDINGS = {"json": "jsonl", "ndjson": "jsonl"}
 

@@ -36,14 +36,13 @@ from savepoint_database.files.target_schema import (
 from savepoint_database.types.sql_names import double_quoted
 from savepoint_formats.errors import SavepointError, TableFileError
 from savepoint_formats.extras import imported
-from savepoint_formats.locations.location import Location
-from savepoint_formats.locations.stores import path_in_store, scheme_of
-from savepoint_formats.new_snapshot.new_file import name_unused, sync
+from savepoint_formats.locations import Location, path_in_store, scheme_of
+from savepoint_formats.new_snapshot import name_unused, sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan import TableScan
 
     Tables = Iterator[pa.Table]
 

@@ -26,13 +26,12 @@ from savepoint_database.files.schema_texts import flink_type
 from savepoint_database.types.spark_values import converted
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.printable import without_secrets
-from savepoint_formats.tables.remarks import column_remarks
-from savepoint_formats.tables.tables import distinct_names
+from savepoint_formats.tables import column_remarks, distinct_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan import TableScan
 
 COMMENT = b"comment"
 """Metadata of a field: its comment. Delta has the same name for it."""

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
+    from savepoint_formats.scan import Split, TableScan
 
 _NO_COLUMN = re.compile(r'Referenced (?:column|table) "([^"]+)" not found')
 # Expressions that may mean any column without naming it: COLUMNS('f.*'), #1.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan import TableScan
 
 Rows = list[dict[str, Any]]
 

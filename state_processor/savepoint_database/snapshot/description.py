@@ -9,31 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
-from savepoint_formats.metadata.references import (
+from savepoint_formats.locations import METADATA_FILE
+from savepoint_formats.metadata import (
     COORDINATOR,
+    FlinkVersionRange,
+    KeyedHandleType,
     in_flight_size,
     size_of,
     stream_references,
     streams_of,
 )
 from savepoint_formats.printable import html_records, without_secrets
-from savepoint_formats.tables.remarks import column_remarks, state_remarks
-from savepoint_formats.tables.tables import column_type
-from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
+from savepoint_formats.tables import column_remarks, column_type, state_remarks
+from savepoint_formats.values import arrow_type, spark_type_name, visible_key_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.layout import Layout
-    from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.locations.state_file import StateFile
-    from savepoint_formats.metadata import CheckpointMetadata
-    from savepoint_formats.metadata.references import StreamReference
-    from savepoint_formats.state_files.state import State, StateKind
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.locations import SnapshotDirectory, StateFile
+    from savepoint_formats.metadata import CheckpointMetadata, StreamReference
+    from savepoint_formats.state_files import State, StateKind
+    from savepoint_formats.tables import Table
 
 _KEYED_FORMATS = {
     KeyedHandleType.KEY_GROUPS_V1: "key groups",

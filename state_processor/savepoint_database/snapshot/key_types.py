@@ -28,7 +28,7 @@ from savepoint_database.snapshot.operator import id_called
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
 from savepoint_database.types.yaml_section import YamlSection, yaml_text
-from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.bytes import DataOutputView
 from savepoint_formats.errors import DescriptionError, KeyTypeError
 from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.python_state.job_source import KEY, job_types

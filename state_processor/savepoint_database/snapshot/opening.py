@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from savepoint_database import types as described_types
 from savepoint_database.snapshot.query_plan import GIVEN_PLAN
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes import DataInputView
 from savepoint_formats.lazy_names import named
-from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.metadata.flink_versions import is_of_flink_2
-from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.metadata import CheckpointMetadata, is_of_flink_2
+from savepoint_formats.values import KryoDialect, KryoVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.query_plan import QueryPlan
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups import OperatorId
-    from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText, SnapshotDirectory
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.state import StateNames
+    from savepoint_formats.state_files import StateNames
 
 
 class OpeningOptions(TypedDict):

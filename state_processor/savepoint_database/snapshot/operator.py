@@ -23,24 +23,28 @@ from savepoint_formats.errors import (
 from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.layout import holds_kryo
 from savepoint_formats.printable import did_you_mean, html_table
-from savepoint_formats.snapshots.pojo import with_described_subclasses
-from savepoint_formats.snapshots.shown import WrittenKryo
-from savepoint_formats.tables.catalog import OperatorCatalog, problems_by_table
-from savepoint_formats.tables.tables import KEYED_STATE, Table, column_type, tables_of
-from savepoint_formats.values.arrow_types import spark_type_name
+from savepoint_formats.snapshots import WrittenKryo, with_described_subclasses
+from savepoint_formats.tables import (
+    KEYED_STATE,
+    OperatorCatalog,
+    Table,
+    column_type,
+    problems_by_table,
+    tables_of,
+)
+from savepoint_formats.values import spark_type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_formats.errors import SavepointError
-    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations import SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata, OperatorState
-    from savepoint_formats.scan.read_options import ReadOptions
-    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan import ReadOptions, TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.state import StateNames
-    from savepoint_formats.tables.catalog import CatalogProblem
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.state_files import StateNames
+    from savepoint_formats.tables import CatalogProblem
+    from savepoint_formats.values import KryoDialect
 
     Uids = Mapping[str, str | None]
 
@@ -206,7 +210,7 @@ class Operator:
         """
         is_whole = self.directory.is_local or "catalog" in vars(self) or self.names is not None
         if table == KEYED_STATE and options.keys is not None and not is_whole:
-            from savepoint_formats.scan.look_up import asked_subtasks  # noqa: PLC0415  # as in scan
+            from savepoint_formats.scan import asked_subtasks  # noqa: PLC0415  # as in scan
 
             few = asked_subtasks(self.directory, self.record, options, self.kryo)
             # Other subtasks may have states and columns that those of the keys lack.
@@ -223,7 +227,7 @@ class Operator:
         Raises:
             SavepointError: As ``TableScan.check_options`` does.
         """
-        from savepoint_formats.scan.scan import TableScan  # noqa: PLC0415  # descriptions scan nothing
+        from savepoint_formats.scan import TableScan  # noqa: PLC0415  # descriptions scan nothing
 
         scan = TableScan(self.directory, self.record, table, options, self.kryo, self.name)
         scan.check_options()

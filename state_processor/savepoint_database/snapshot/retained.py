@@ -25,15 +25,28 @@ from pyarrow import fs
 
 from savepoint_database.snapshot.description import kind_of
 from savepoint_database.types.record_tables import record_table
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes import DataInputView
 from savepoint_formats.errors import NewestSnapshotWarning, SavepointError, SavepointNotFoundError
-from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
-from savepoint_formats.locations.location import Location, is_local, path_text
-from savepoint_formats.locations.path_rules import PathRules
-from savepoint_formats.locations.stores import path_in_store, path_of, reading_errors, store_of
-from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.metadata.references import size_of, stream_references
-from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
+from savepoint_formats.locations import (
+    METADATA_FILE,
+    Location,
+    PathRules,
+    SnapshotDirectory,
+    is_local,
+    path_in_store,
+    path_of,
+    path_text,
+    reading_errors,
+    store_of,
+)
+from savepoint_formats.metadata import (
+    CheckpointMetadata,
+    FileStream,
+    RelativeFile,
+    SegmentStream,
+    size_of,
+    stream_references,
+)
 from savepoint_formats.printable import html_records, without_secrets
 
 if TYPE_CHECKING:
@@ -41,8 +54,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.locations.location import PathText
-    from savepoint_formats.metadata.stream_handles import StreamHandle
+    from savepoint_formats.locations import PathText
+    from savepoint_formats.metadata import StreamHandle
 
 _SHARED = ("shared", "taskowned")
 _UNFINISHED = re.compile(r"chk-\d+|savepoint-[0-9a-f]{6}-[0-9a-f]{12}")

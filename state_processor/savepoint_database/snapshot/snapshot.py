@@ -38,10 +38,9 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.lazy_names import named
-from savepoint_formats.locations.location import is_live, path_text
-from savepoint_formats.locations.path_rules import PathRules
+from savepoint_formats.locations import PathRules, is_live, path_text
 from savepoint_formats.printable import html_table, without_secrets
-from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,15 +49,11 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.query_plan import QueryNode, QueryPlan
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups import KeyGroupRange
-    from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText, SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata
-    from savepoint_formats.scan.merged_columns import MergeInstances
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.scan import MergeInstances, TableScan, UndescribedSubclasses
+    from savepoint_formats.tables import Table
+    from savepoint_formats.values import KryoDialect, Nanoseconds
 
 
 _OPENS_LATEST = "savepoint_extensions.live_jobs.live_jobs:open_latest"

@@ -16,13 +16,13 @@ from savepoint_database.snapshot.operator import ambiguous, ids_beginning
 from savepoint_database.types.sql_names import double_quoted, plain_name, quoted, unquoted
 from savepoint_formats.errors import AmbiguousOperatorError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean
-from savepoint_formats.tables.tables import distinct_names
+from savepoint_formats.tables import distinct_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.tables.catalog import CatalogProblem
+    from savepoint_formats.tables import CatalogProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ import warnings
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Self, TypeVar
 
-from savepoint_formats.scan.read_options import checked_subclasses
-from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
+from savepoint_formats.scan import checked_subclasses
+from savepoint_formats.values import checked_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import ParamSpec
 
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
+    from savepoint_formats.scan import UndescribedSubclasses
+    from savepoint_formats.values import Nanoseconds
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")

@@ -23,8 +23,8 @@ from savepoint_database.sql.parallel_batches import cores, parallel_batches
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.tables.tables import KEY
-from savepoint_formats.values.kinds.precise_times import is_precise
+from savepoint_formats.tables import KEY
+from savepoint_formats.values import is_precise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
+    from savepoint_formats.scan import Split, TableScan
 
 Keys = frozenset[Any] | None
 """Keys, possibly more than fulfil a condition, never fewer; None for all."""

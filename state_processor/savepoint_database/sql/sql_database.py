@@ -20,8 +20,8 @@ from savepoint_database.sql.sql_text import Dialect, listing, rewritten, without
 from savepoint_database.types.sql_names import distinct, double_quoted, nodes, parse_tree
 from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
 from savepoint_formats.printable import did_you_mean
-from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.tables.tables import KEY
+from savepoint_formats.scan import ReadOptions
+from savepoint_formats.tables import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

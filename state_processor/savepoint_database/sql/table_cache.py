@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyarrow import dataset
 
 from savepoint_database import files
-from savepoint_formats.locations.location import Location
+from savepoint_formats.locations import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -36,13 +36,17 @@ from typing import TYPE_CHECKING
 
 from savepoint_database.types.java_sources import JavaSources
 from savepoint_database.types.yaml_section import YamlSection, yaml_text
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes import DataInputView
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import extended, is_pojo
 from savepoint_formats.printable import printable
-from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
-from savepoint_formats.values.kryo.descriptions import kryo_class, kryo_class_members
+from savepoint_formats.values import (
+    UndescribableError,
+    described_class,
+    kryo_class,
+    kryo_class_members,
+)
 
 if TYPE_CHECKING:
     import os

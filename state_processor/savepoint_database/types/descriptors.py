@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 from savepoint_database.types.types import expect_type
 from savepoint_formats.printable import call_text
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING
 from savepoint_formats.extras import imported
 from savepoint_formats.java.class_file import ClassFile, ClassFlag, FieldOfClass, MethodOfClass
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
-from savepoint_formats.values.kryo.class_files import UndescribableError
-from savepoint_formats.values.kryo.collections import COLLECTIONS
-from savepoint_formats.values.kryo.descriptions import PRIMITIVE_CODES
-from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES
+from savepoint_formats.values import (
+    COLLECTIONS,
+    DECLARED_TYPES,
+    PRIMITIVE_CODES,
+    UndescribableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
-from savepoint_formats.values.kryo.structs import UNDECODED
+from savepoint_formats.values import ROW_KIND, ROW_KINDS, UNDECODED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

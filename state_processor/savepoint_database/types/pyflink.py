@@ -20,8 +20,7 @@ from savepoint_database.types.types import TypeInformation, Types
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.python_state.stored_forms import PREFIX, as_python_key
 from savepoint_formats.python_state.type_texts import parsed, state_layout, type_layout
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.shown import ShownAs
+from savepoint_formats.snapshots import ShownAs, constructed
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

@@ -29,18 +29,26 @@ from savepoint_database.types.named_fields import fields_of
 from savepoint_database.types.records import record_class, record_maker
 from savepoint_formats.errors import FunctionResultError
 from savepoint_formats.layout import MapOf
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.kinds import times
-from savepoint_formats.values.kinds.precise_times import is_precise, zone_of
-from savepoint_formats.values.kinds.times import NANOS, SECONDS
-from savepoint_formats.values.plain_columns import plain_values, values_with
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.values import (
+    NANOS,
+    NANOS_PER_SECOND,
+    SECONDS,
+    from_timestamp,
+    is_precise,
+    plain_values,
+    to_precise,
+    to_timestamp,
+    values_with,
+    zone_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from savepoint_database.types.records import Record
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.state_files import State
+    from savepoint_formats.tables import Table
 
     Convert = Callable[[Any], Any]
 
@@ -48,7 +56,7 @@ BATCH_ROWS = 10_000
 
 _ENTRY = ("key", "value")
 
-_MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND
+_MAX_NANO_SECONDS = (1 << 63) // NANOS_PER_SECOND
 
 
 class Place(NamedTuple):
@@ -197,14 +205,14 @@ def _has_precise(data_type: pa.DataType) -> bool:
 
 def _taken_time(value: dict[str, Any], *, zone: str | None) -> Any:
     """The time in Python's plainest form that has all its digits."""
-    seconds, nanos = times.from_timestamp(value[SECONDS], "s"), value[NANOS]
+    seconds, nanos = from_timestamp(value[SECONDS], "s"), value[NANOS]
     micros, rest = divmod(nanos, 1_000)
     if not rest:
-        moment = times.to_timestamp(seconds * 1_000_000 + micros, "us", is_utc=zone is not None)
+        moment = to_timestamp(seconds * 1_000_000 + micros, "us", is_utc=zone is not None)
         if isinstance(moment, datetime):
             return moment
     elif abs(seconds) < _MAX_NANO_SECONDS:
-        count = seconds * times.NANOS_PER_SECOND + nanos
+        count = seconds * NANOS_PER_SECOND + nanos
         return pa.scalar(count, pa.timestamp("ns", zone)).as_py()
     return {SECONDS: seconds, NANOS: nanos}
 
@@ -212,7 +220,7 @@ def _taken_time(value: dict[str, Any], *, zone: str | None) -> Any:
 def _given_time(value: Any) -> Any:
     if value is None:
         return None
-    return times.to_precise(times.from_timestamp(value, "ns"))
+    return to_precise(from_timestamp(value, "ns"))
 
 
 def _pairs(

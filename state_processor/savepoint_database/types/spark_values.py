@@ -32,7 +32,10 @@ from savepoint_formats.errors import (
     ValueOutOfRangeError,
     within,
 )
-from savepoint_formats.values.kinds.precise_times import (
+from savepoint_formats.values import (
+    NANOS,
+    NANOS_PER_SECOND,
+    SECONDS,
     Nanoseconds,
     as_precise,
     is_precise,
@@ -45,7 +48,6 @@ from savepoint_formats.values.kinds.precise_times import (
     timestamps_of,
     zone_of,
 )
-from savepoint_formats.values.kinds.times import NANOS, NANOS_PER_SECOND, SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

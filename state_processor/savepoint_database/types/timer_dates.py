@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.remarks import has_slices
-from savepoint_formats.tables.tables import NAMESPACE
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.tables import NAMESPACE, has_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.tables import Table
 
 Times = Literal["numbers", "dates"]
 """Form of times of timers and ends of slices: milliseconds since 1970, or timestamps in UTC."""

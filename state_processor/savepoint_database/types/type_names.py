@@ -23,9 +23,7 @@ from __future__ import annotations
 import re
 
 from savepoint_database.types.types import COMPOUND_TYPES, PLAIN_TYPES, TypeInformation, Types
-from savepoint_formats.snapshots.shown import named_row
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots import named_row, parse_logical_type, row_data
 from savepoint_formats.token_reader import TokenReader
 
 _MAX_DEPTH = 50

@@ -13,14 +13,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.metadata.flink_versions import is_flink_2, release
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.shown import ClosedValues, WrittenKryo, named_row
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
-from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
-from savepoint_formats.values.kryo.dialect import KryoVersion
-from savepoint_formats.values.kryo.structs import OBJECT_TYPE
+from savepoint_formats.metadata import is_flink_2, release
+from savepoint_formats.snapshots import (
+    ClosedValues,
+    WrittenKryo,
+    constructed,
+    named_row,
+    parse_logical_type,
+    row_data,
+)
+from savepoint_formats.values import OBJECT_TYPE, KryoVersion, arrow_type, spark_type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,24 +13,24 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
-from savepoint_cli.terminal.cells import shortened
-from savepoint_cli.terminal.value_lines import (
+from savepoint_cli.terminal import (
     Line,
     bounded,
     cell_text,
     key_lines,
     record_lines,
     row_lines,
+    shortened,
 )
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.rows.rows import PAGE_ROWS, RowPages
-from savepoint_database.snapshot.description import OperatorDescription
+from savepoint_database.snapshot import OperatorDescription
 from savepoint_extensions.browse.details import Details, Heavy, RecordsTable
 from savepoint_extensions.browse.places import PlacesTree, TablePlace
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.locations.stores import started
+from savepoint_formats.locations import started
 from savepoint_formats.printable import printable
-from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from savepoint_database.rows.rows import Page
-    from savepoint_database.snapshot.description import SavepointDescription
+    from savepoint_database.snapshot import SavepointDescription
     from state_processor import Savepoint, SavepointStatistics
 
     T = TypeVar("T")

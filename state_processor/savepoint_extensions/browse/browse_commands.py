@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from savepoint_cli import options
-from savepoint_cli.terminal.help import command
+from savepoint_cli.terminal import command
 from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, RichLog, Static, TabbedContent, TabPane
 
-from savepoint_cli.terminal.cells import shortened
-from savepoint_cli.terminal.value_lines import record_cells
+from savepoint_cli.terminal import record_cells, shortened
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from savepoint_cli.terminal.value_lines import Line
+    from savepoint_cli.terminal import Line
     from state_processor import SavepointStatistics
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.reactive import var
 from textual.widgets import Tree
 
-from savepoint_database.snapshot.description import OperatorDescription
+from savepoint_database.snapshot import OperatorDescription
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from textual.widgets.tree import TreeNode
 
-    from savepoint_database.snapshot.description import SavepointDescription, TableDescription
+    from savepoint_database.snapshot import SavepointDescription, TableDescription
 
 
 @dataclass(frozen=True, slots=True)

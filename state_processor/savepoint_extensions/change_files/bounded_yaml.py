@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from savepoint_database.types.yaml_section import NOT_YAML, events_with_depth, why_not_yaml
+from savepoint_database.types import NOT_YAML, events_with_depth, why_not_yaml
 from savepoint_extensions.change_files.change_words import place_of
 
 if TYPE_CHECKING:

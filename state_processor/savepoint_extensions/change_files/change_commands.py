@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from savepoint_cli import options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import destination, errors_of_spark
-from savepoint_cli.terminal.help import CommonOption
+from savepoint_cli.terminal import CommonOption
 from savepoint_extensions.change_files.applied_changes import with_entries
 from savepoint_extensions.change_files.change_file import ChangeFile, ChangeFileError, entry_text
 from savepoint_extensions.change_files.change_schema import change_schema
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from savepoint_cli.modify import Destination
     from savepoint_cli.options import Opening
-    from savepoint_cli.terminal.output import Output
+    from savepoint_cli.terminal import Output
     from savepoint_extensions.change_files.change_file import ChangeEntry
     from state_processor import SavepointWriter
 

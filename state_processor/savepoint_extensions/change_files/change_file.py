@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import yaml
 
-from savepoint_database.types.yaml_section import yaml_text
+from savepoint_database.types import yaml_text
 from savepoint_extensions.change_files.bounded_yaml import composed
 from savepoint_extensions.change_files.change_table import all_kinds
 from savepoint_extensions.change_files.change_words import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.change_files.change_kinds import ChangeKind
     from savepoint_extensions.change_files.change_words import Words
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
 
     Changes = PathText | Sequence[Mapping[str, Mapping[str, Any] | None]]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from savepoint_database.types.yaml_section import YamlSection
+from savepoint_database.types import YamlSection
 from savepoint_formats.printable import alternatives, did_you_mean
 
 if TYPE_CHECKING:

@@ -121,9 +121,9 @@ def _renamed_state(_operator: PlannedOperator, words: Words) -> tuple[str, ...]:
 
 def _states_of_classes(operator: PlannedOperator, words: Words) -> Iterable[str]:
     """The states whose serializers name a class; all if only values name it."""
-    from savepoint_formats.snapshots.renamed_classes import class_names  # noqa: PLC0415  # for dry runs alone
-    from savepoint_formats.tables.catalog import operator_infos  # noqa: PLC0415  # as above
-    from savepoint_spark.writing.stored_types import StoredTypes  # noqa: PLC0415  # as above
+    from savepoint_formats.snapshots import class_names  # noqa: PLC0415  # for dry runs alone
+    from savepoint_formats.tables import operator_infos  # noqa: PLC0415  # as above
+    from savepoint_spark.writing import StoredTypes  # noqa: PLC0415  # as above
 
     source, classes = operator.source, frozenset(_renamed_classes(words))
     if source is None:

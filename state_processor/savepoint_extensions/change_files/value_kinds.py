@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.value_forms import FORM_NAMES
+from savepoint_database.snapshot import FORM_NAMES
 from savepoint_extensions.change_files.change_kinds import ChangeKind
 from savepoint_extensions.change_files.change_words import TextWord
 from savepoint_extensions.change_files.state_kinds import OPERATOR, STATE, SUBCLASSES

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.scan.splits import operator_splits
-from savepoint_formats.state_files.operator_state import byte_array, element_arrays, with_elements
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.bytes import DataInputView
+from savepoint_formats.scan import ReadOptions, operator_splits
+from savepoint_formats.state_files import StateKind, byte_array, element_arrays, with_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState, SubtaskState
 

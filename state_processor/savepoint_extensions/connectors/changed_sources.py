@@ -40,8 +40,7 @@ from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundErr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_formats.metadata import OperatorState
 
     Change = Callable[[CdcSource], CdcSource]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from savepoint_cli.modify import Destination
     from savepoint_cli.options import Opening
-    from savepoint_cli.terminal.output import Output
+    from savepoint_cli.terminal import Output
     from savepoint_extensions.connectors.kafka_state import KafkaOffset
     from state_processor import SavepointWriter
 

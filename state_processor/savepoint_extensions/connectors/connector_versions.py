@@ -34,8 +34,7 @@ from savepoint_formats.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
 
 Release = tuple[int, ...]
 

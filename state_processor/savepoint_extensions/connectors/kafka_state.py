@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.record_tables import record_table
+from savepoint_database.types import record_table
 from savepoint_extensions.connectors.byte_elements import byte_elements, element_values
 from savepoint_extensions.connectors.kafka.kafka_source import (
     LEGACY_STATE,
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
 
 
 READER_STATE = "SourceReaderState"

@@ -39,7 +39,7 @@ from savepoint_formats.layout import KryoClass, KryoField
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
 
 _NUMBER = struct.Struct(">q")
 _TEXT = "java.lang.String"

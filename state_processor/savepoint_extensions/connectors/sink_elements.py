@@ -29,13 +29,13 @@ from savepoint_formats.errors import (
     SavepointError,
 )
 from savepoint_formats.printable import printable
-from savepoint_formats.scan.splits import operator_splits
-from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.scan import operator_splits
+from savepoint_formats.state_files import OperatorBackendHeader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.connectors.renewal.kafka_producer import ProducerTransaction
 
 COMMITTERS = ("streaming_committer_raw_states", "global_committer_raw_states")

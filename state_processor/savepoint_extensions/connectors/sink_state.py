@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_formats.metadata import OperatorState
 
 ALL = "all"

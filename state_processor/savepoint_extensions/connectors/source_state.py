@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_database.types.record_tables import record_table
+from savepoint_database.types import record_table
 from savepoint_extensions.connectors.byte_elements import ByteElement, byte_elements
 from savepoint_extensions.connectors.connector_rows import SourceConnector, SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState
@@ -28,8 +28,7 @@ from savepoint_formats.printable import html_records
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

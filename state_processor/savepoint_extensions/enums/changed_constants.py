@@ -17,15 +17,14 @@ from savepoint_extensions.enums.enum_constants import (
 )
 from savepoint_formats.errors import ClassNotNamedError, SchemaChangeError
 from savepoint_formats.printable import alternatives, without_secrets
-from savepoint_formats.snapshots.renamed_classes import ClassRename
-from savepoint_spark.changing.order import StageRule
+from savepoint_formats.snapshots import ClassRename
+from savepoint_spark.changing import StageRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.header_changes import HeaderChanges
+    from savepoint_spark.changing import ChangedOperator, HeaderChanges
     from state_processor import SavepointWriter
 
 

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.snapshots.basic import BASE, SCALA, inner
-from savepoint_formats.snapshots.nested import all_snapshots, with_nested
+from savepoint_formats.snapshots import BASE, SCALA, all_snapshots, inner, with_nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
 
 _ENUM = inner(f"{BASE}EnumSerializer")
 _SCALA_ENUMS = tuple(f"{package}ScalaEnumSerializerSnapshot" for package in SCALA)

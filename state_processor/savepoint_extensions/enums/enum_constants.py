@@ -16,32 +16,29 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import Enum, holds_kryo, rebuilt
-from savepoint_formats.pass_through.recoded_entries import decoded
-from savepoint_formats.snapshots.kryo import KRYO
-from savepoint_formats.snapshots.nested import all_snapshots
-from savepoint_formats.snapshots.renamed_classes import ClassRename, is_named_in
-from savepoint_formats.state_files.state import entry_layouts
-from savepoint_formats.values.element_rows import Collections
-from savepoint_formats.values.named_values import with_new_names
-from savepoint_spark.changing.migration import Migration
-from savepoint_spark.changing.named_classes import snapshots_of
-from savepoint_spark.changing.stored_operator_state import (
+from savepoint_formats.pass_through import decoded
+from savepoint_formats.snapshots import KRYO, ClassRename, all_snapshots, is_named_in
+from savepoint_formats.state_files import entry_layouts
+from savepoint_formats.values import Collections, with_new_names
+from savepoint_spark.changing import (
+    Migration,
     element_arrays,
     element_layout,
     operator_states,
+    snapshots_of,
+    stored_chunks,
 )
-from savepoint_spark.changing.stored_rows import stored_chunks
-from savepoint_spark.writing.stored_types import StoredTypes
+from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.enums.constant_change import ConstantChange
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_spark.writing.operator_plan import NewOperatorState
+    from savepoint_formats.state_files import StateMetaInfo
+    from savepoint_spark.writing import NewOperatorState
 
 LayoutT = TypeVar("LayoutT", bound="Layout")
 

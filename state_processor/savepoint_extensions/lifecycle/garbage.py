@@ -20,26 +20,31 @@ from typing import TYPE_CHECKING
 
 from pyarrow import fs
 
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import Snapshot
 from savepoint_formats.errors import RefusedError, SavepointError, SavepointNotFoundError
-from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.locations.location import Location, path_text
-from savepoint_formats.locations.path_rules import is_below, real_path
-from savepoint_formats.locations.stores import path_of, reading_errors
-from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.metadata.stream_handles import (
+from savepoint_formats.locations import (
+    METADATA_FILE,
+    Location,
+    is_below,
+    path_of,
+    path_text,
+    reading_errors,
+    real_path,
+)
+from savepoint_formats.metadata import (
     FileStream,
     KeyGroupsStream,
     RelativeFile,
     SegmentStream,
+    stream_references,
 )
 from savepoint_formats.printable import html_records, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.locations.location import PathText
-    from savepoint_formats.metadata.stream_handles import StreamHandle
+    from savepoint_formats.locations import PathText
+    from savepoint_formats.metadata import StreamHandle
 
     OnError = Callable[[OSError], None]
 

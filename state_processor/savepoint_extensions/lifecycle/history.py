@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_database.audit.key_state import html_rows, key_rows
-from savepoint_database.snapshot.opening import opening_of
-from savepoint_database.snapshot.retained import RetainedSnapshot, snapshots
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import RetainedSnapshot, Snapshot, opening_of, snapshots
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     SavepointError,
@@ -26,11 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.audit.key_state import KeyRows
-    from savepoint_database.snapshot.key_types import GivenType, StateTypes
-    from savepoint_database.types.class_library import DescribedClasses
-    from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.locations.location import PathText
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_database.snapshot import GivenType, StateTypes
+    from savepoint_database.types import DescribedClasses, Times
+    from savepoint_formats.locations import PathText
+    from savepoint_formats.scan import UndescribedSubclasses
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,15 +9,14 @@ import click
 import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.audit import NOT_FOUND
-from savepoint_cli.terminal.help import command
-from savepoint_cli.terminal.output import output_option
+from savepoint_cli.terminal import command, output_option
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from savepoint_cli.options import Opening
-    from savepoint_cli.terminal.output import Output
-    from savepoint_database.types.timer_dates import Times
+    from savepoint_cli.terminal import Output
+    from savepoint_database.types import Times
 
 
 def _age(text: str) -> timedelta:

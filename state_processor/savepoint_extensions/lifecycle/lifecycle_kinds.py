@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from savepoint_database.types.flink_units import milliseconds
+from savepoint_database.types import milliseconds
 from state_processor.plugins import ChangeKind, TextWord
 
 if TYPE_CHECKING:

@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.entries import StoredEntries
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import Ttl
-from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.recoded_entries import decoded
-from savepoint_formats.pass_through.times_of_access import (
+from savepoint_formats.pass_through import (
+    NewKeyGroups,
+    decoded,
     timed_values,
     with_times,
     without_times,
 )
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.state_files.header import VALUE_SERIALIZER
-from savepoint_formats.state_files.state import StateKind, entry_layouts, keyed_state
-from savepoint_formats.values.element_rows import Collections
-from savepoint_spark.changing.migration import Migration
-from savepoint_spark.writing.stored_types import StoredTypes
+from savepoint_formats.state_files import VALUE_SERIALIZER, StateKind, entry_layouts, keyed_state
+from savepoint_formats.values import Collections
+from savepoint_spark.changing import Migration
+from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,13 +35,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.pass_through.changed_entries import GatheringChange
-    from savepoint_formats.pass_through.new_key_groups import KeyGroups
-    from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_chunk import StateChunk
-    from savepoint_formats.values.kryo.dialect import KryoDialect
-    from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_formats.pass_through import GatheringChange, KeyGroups
+    from savepoint_formats.state_files import State, StateChunk, StateMetaInfo
+    from savepoint_formats.values import KryoDialect
+    from savepoint_spark.changing import ChangedOperator
 
 
 def with_time_to_live(changed: ChangedOperator, name: str, now_ms: int | None) -> ChangedOperator:

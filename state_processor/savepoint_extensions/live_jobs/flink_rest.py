@@ -32,8 +32,7 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from savepoint_formats.errors import ClusterError, UnreachableError
-from savepoint_formats.locations.location import LIVE_SCHEMES
-from savepoint_formats.locations.stores import started
+from savepoint_formats.locations import LIVE_SCHEMES, started
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse

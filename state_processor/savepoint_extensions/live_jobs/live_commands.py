@@ -8,11 +8,10 @@ import click
 
 import state_processor
 from savepoint_cli import options
-from savepoint_cli.terminal.help import command
-from savepoint_cli.terminal.output import output_option
+from savepoint_cli.terminal import command, output_option
 
 if TYPE_CHECKING:
-    from savepoint_cli.terminal.output import Output
+    from savepoint_cli.terminal import Output
 
 
 @command("jobs")

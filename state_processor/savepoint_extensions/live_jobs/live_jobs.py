@@ -35,16 +35,14 @@ from savepoint_formats.errors import (
     SavepointNotFoundError,
     StateFileNotFoundError,
 )
-from savepoint_formats.locations.file_io import SnapshotDirectory
-from savepoint_formats.locations.location import is_live
-from savepoint_formats.locations.path_rules import PathRules
+from savepoint_formats.locations import PathRules, SnapshotDirectory, is_live
 from savepoint_formats.printable import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.locations.location import PathText
+    from savepoint_database.snapshot import Snapshot
+    from savepoint_formats.locations import PathText
 
 SnapshotT = TypeVar("SnapshotT", bound="Snapshot")
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import ClusterError
-from savepoint_formats.locations.location import is_live
-from savepoint_formats.locations.stores import scheme_of, store_of
+from savepoint_formats.locations import is_live, scheme_of, store_of
 
 if TYPE_CHECKING:
-    from savepoint_formats.locations.path_rules import PathRules
+    from savepoint_formats.locations import PathRules
 
 # The machine's own settings say where these stores are. HDFS is asked at the host in the path, and
 # Azure's library starts "az" from the PATH and sends its token to the host in the path.

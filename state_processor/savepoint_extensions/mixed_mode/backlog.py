@@ -23,18 +23,22 @@ from savepoint_extensions.mixed_mode.backlog_result import BacklogFiles, Backlog
 from savepoint_extensions.mixed_mode.input_checks import expect_bounded, streamed_rows
 from savepoint_extensions.mixed_mode.progress import BacklogTally, BacklogWatch, no_progress
 from savepoint_extensions.mixed_mode.spark_paths import readable
-from savepoint_functions.functions.backends import processing_time
-from savepoint_functions.functions.backends.timers import MIN_WATERMARK
-from savepoint_functions.functions.execution_options import BACKLOG_INTERVAL
-from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.outputs import Outputs, expect_one_output
-from savepoint_functions.functions.process_functions import KeyedProcessFunction
-from savepoint_functions.functions.result_table import ResultState, state_ids
-from savepoint_functions.functions.sorted_inputs import milliseconds
+from savepoint_functions.functions import (
+    BACKLOG_INTERVAL,
+    MIN_WATERMARK,
+    FunctionPlan,
+    KeyedProcessFunction,
+    Outputs,
+    ResultState,
+    expect_one_output,
+    milliseconds,
+    processing_time,
+    state_ids,
+)
 from savepoint_functions.transformations.function_result import FunctionStateTransformation
-from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.session.tasks import typed_errors
-from savepoint_spark.writing.keyed_plan import in_arrow_batches_of
+from savepoint_spark.reading import row_types
+from savepoint_spark.session import typed_errors
+from savepoint_spark.writing import in_arrow_batches_of
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -43,10 +47,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.mixed_mode.progress import BacklogProgress
-    from savepoint_functions.functions.process_functions import KeyedFunction
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.functions import KeyedFunction, KeyedInput
     from savepoint_functions.transformations.process_transformation import KeyedFunctionVerbs
 
 

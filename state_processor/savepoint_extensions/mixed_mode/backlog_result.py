@@ -37,16 +37,19 @@ from pyspark.sql.types import StructType
 
 from savepoint_extensions.mixed_mode.spark_paths import readable
 from savepoint_formats.errors import SavepointExistsError
-from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.locations.location import Location
-from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
-from savepoint_functions.functions.backends.timers import MIN_WATERMARK
-from savepoint_functions.functions.function_task import KeyLoop
-from savepoint_functions.functions.outputs import OUTPUT, in_column, rows_in
-from savepoint_functions.functions.process_functions import RecordAttributes
-from savepoint_functions.functions.result_table import ResultTable
+from savepoint_formats.locations import METADATA_FILE, Location
+from savepoint_functions.functions import (
+    MIN_WATERMARK,
+    OUTPUT,
+    KeyLoop,
+    RecordAttributes,
+    ResultTable,
+    SingleKeyBackend,
+    in_column,
+    rows_in,
+)
 from savepoint_spark.columns import spark_schema
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_spark.session import typed_errors
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -55,9 +58,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_extensions.mixed_mode.progress import BacklogTally
-    from savepoint_functions.functions.backends import KeyedStateBackend
-    from savepoint_functions.functions.function_task import FunctionTask
-    from savepoint_functions.functions.rows_by_key import RowsOfKey
+    from savepoint_functions.functions import FunctionTask, KeyedStateBackend, RowsOfKey
     from state_processor import SparkSavepoint
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.errors import SavepointNotFoundError
-from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.whole_files import whole_file
+from savepoint_formats.locations import Location
+from savepoint_formats.new_snapshot import whole_file
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.functions import KeyedInput
     from savepoint_functions.transformations.process_transformation import (
         KeyedFunctionVerbs,
         KeyedRowsTransformation,

@@ -23,18 +23,18 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from savepoint_database.types.records import record_maker
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_database.types import record_maker, user_frames_first
 from savepoint_extensions.mixed_mode.stored_backend import KeyRow, StoredBackend, first_alarm
 from savepoint_extensions.mixed_mode.stream_rows import Packet
-from savepoint_functions.functions.function_calls import FunctionCalls
-from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
-from savepoint_functions.functions.process_functions import (
+from savepoint_functions.functions import (
+    FunctionCalls,
     KeyedContext,
     KeyedCoProcessFunction,
+    KeyedRuntimeContext,
     RecordAttributes,
+    decoded_keys,
+    python_keys,
 )
-from savepoint_functions.functions.rows_by_key import decoded_keys, python_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.mixed_mode.switch_state import SwitchState
     from savepoint_formats.layout import Layout
-    from savepoint_functions.functions.backends.backend import Clock
-    from savepoint_functions.functions.process_functions import KeyedFunction, KeyedProcessFunction
+    from savepoint_functions.functions import Clock, KeyedFunction, KeyedProcessFunction
 
     ProcessFunction = KeyedProcessFunction | KeyedCoProcessFunction
 

@@ -43,25 +43,27 @@ from savepoint_extensions.mixed_mode.stream_function import (
     stream_plan,
 )
 from savepoint_formats.errors import SavepointNotFoundError
-from savepoint_formats.locations.location import Location, absolute
-from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
-from savepoint_functions.functions.execution_options import ExecutionOptions
-from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.outputs import Outputs
-from savepoint_functions.functions.sorted_inputs import milliseconds
+from savepoint_formats.locations import Location, absolute
+from savepoint_functions.functions import (
+    MAX_WATERMARK,
+    MIN_WATERMARK,
+    ExecutionOptions,
+    FunctionPlan,
+    Outputs,
+    milliseconds,
+)
 from savepoint_functions.transformations.function_result import FunctionResult
-from savepoint_spark.session.session import is_remote, remote_error
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_spark.session import is_remote, remote_error, typed_errors
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_extensions.mixed_mode.progress import Tell
     from savepoint_extensions.mixed_mode.stream_function import Output
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.functions import KeyedInput
     from savepoint_functions.transformations.process_transformation import KeyedFunctionVerbs
     from state_processor import SparkSavepoint, WrittenSavepoint
 

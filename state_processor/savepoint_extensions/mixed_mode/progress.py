@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from savepoint_extensions.mixed_mode.stream_function import METRICS
-from savepoint_spark.session.session import TaskCount, task_count
+from savepoint_spark.session import TaskCount, task_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

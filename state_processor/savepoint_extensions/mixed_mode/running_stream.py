@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 from savepoint_extensions.mixed_mode.progress import ProgressListener
 from savepoint_extensions.mixed_mode.stream_rows import wake_up
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
-from savepoint_formats.locations.location import Location
-from savepoint_functions.functions.backends import processing_time
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_formats.locations import Location
+from savepoint_functions.functions import processing_time
+from savepoint_spark.session import typed_errors
 
 if TYPE_CHECKING:
     from savepoint_extensions.mixed_mode.committed_batch import CommittedBatch

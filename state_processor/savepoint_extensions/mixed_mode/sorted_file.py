@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.locations.location import Location
+from savepoint_formats.locations import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from savepoint_formats.locations.location import is_local
+from savepoint_formats.locations import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

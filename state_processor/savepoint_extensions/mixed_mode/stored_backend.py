@@ -33,27 +33,24 @@ from pyspark.sql.types import ArrayType, BinaryType, BooleanType, LongType, Stru
 
 from savepoint_formats.layout import Long, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.tables.visible import stored_key
-from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_functions.functions.backends import TimerService
-from savepoint_functions.functions.backends.in_memory import HeldMapState, SingleKeyBackend
-from savepoint_functions.functions.backends.namespaces import plain
-from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
-from savepoint_functions.functions.backends.value_codec import ValueCodec
-from savepoint_functions.functions.backends.wrapping_states import pairs
-from savepoint_functions.functions.rows_by_key import decoded_keys
+from savepoint_formats.tables import stored_key
+from savepoint_formats.values import arrow_type
+from savepoint_functions.functions import (
+    TIMER_STATE_PREFIX,
+    HeldMapState,
+    SingleKeyBackend,
+    TimerService,
+    ValueCodec,
+    decoded_keys,
+    pairs,
+    plain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from savepoint_formats.layout import Layout
-    from savepoint_functions.functions.backends.backend import Clock
-    from savepoint_functions.functions.backends.in_memory import (
-        HeldListState,
-        HeldState,
-        HeldT,
-        HeldValueState,
-    )
+    from savepoint_functions.functions import Clock, HeldListState, HeldState, HeldT, HeldValueState
 
 EVENT_TIMERS, PROCESSING_TIMERS = "event_time_timers", "processing_time_timers"
 TIMERS = {TimerService.EVENT: EVENT_TIMERS, TimerService.PROCESSING: PROCESSING_TIMERS}

@@ -20,27 +20,28 @@ from savepoint_extensions.mixed_mode.stored_backend import (
     state_columns,
 )
 from savepoint_formats.layout import Long
-from savepoint_formats.tables.visible import visible_elements
-from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
-from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.run_encoding import (
+from savepoint_formats.tables import visible_elements
+from savepoint_spark.writing import (
     KEY,
     NAMESPACE,
     TIMESTAMPS,
+    KeyedPlan,
+    OperatorPlan,
+    PlannedTransformation,
     RunEncoding,
+    RunRows,
+    RunSource,
     gathered,
 )
-from savepoint_spark.writing.shuffled_runs import RunSource
-from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_functions.functions.result_table import FunctionState
-    from savepoint_spark.writing.keyed_rows import Key
+    from savepoint_database.snapshot import Operator
+    from savepoint_functions.functions import FunctionState
+    from savepoint_spark.writing import Key
 
 
 def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:

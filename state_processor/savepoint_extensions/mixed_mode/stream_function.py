@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_database.types.python_conversion import OutputRows, Place
+from savepoint_database.types import OutputRows, Place
 from savepoint_extensions.mixed_mode.committed_batch import CommittedBatch
 from savepoint_extensions.mixed_mode.keyed_processor import VISITS, KeyedProcessor, StreamTask
 from savepoint_extensions.mixed_mode.spark_paths import readable
@@ -30,12 +30,9 @@ from savepoint_extensions.mixed_mode.stream_rows import packed_rows, woken_keys
 from savepoint_extensions.mixed_mode.switch_state import SwitchAlarms, SwitchState, initial_state
 from savepoint_extensions.mixed_mode.watermarks import InputWatermarks
 from savepoint_formats.key_groups import expect_parallelism
-from savepoint_functions.functions.execution_options import ExecutionOptions
-from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.outputs import expect_one_output
-from savepoint_functions.functions.sorted_inputs import KEY
-from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.session.session import expect_release
+from savepoint_functions.functions import KEY, ExecutionOptions, FunctionPlan, expect_one_output
+from savepoint_spark.reading import row_types
+from savepoint_spark.session import expect_release
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -46,9 +43,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.mixed_mode.keyed_processor import ProcessFunction
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.functions import KeyedInput
     from state_processor import SparkSavepoint, WrittenSavepoint
 
     Output = Callable[[DataFrame, int], object]

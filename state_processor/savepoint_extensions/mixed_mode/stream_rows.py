@@ -40,16 +40,19 @@ from pyspark.sql import functions as F
 from savepoint_extensions.mixed_mode.spark_paths import readable
 from savepoint_extensions.mixed_mode.stored_backend import PROCESSING_TIMERS
 from savepoint_extensions.mixed_mode.watermarks import MAX_MILLISECONDS, TICK
-from savepoint_formats.hashing.key_hash import hashed_key_groups
-from savepoint_formats.locations.location import Location
-from savepoint_functions.functions.rows_by_key import (
+from savepoint_formats.hashing import hashed_key_groups
+from savepoint_formats.locations import Location
+from savepoint_functions.functions import (
+    KEY,
+    KEY_GROUP,
+    TIMESTAMP,
+    KeyEncoding,
     decoded_keys,
     input_tuples,
     key_starts,
     plain_list,
     python_keys,
 )
-from savepoint_functions.functions.sorted_inputs import KEY, KEY_GROUP, TIMESTAMP, KeyEncoding
 from savepoint_spark.columns import spark_schema
 
 if TYPE_CHECKING:
@@ -59,9 +62,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_extensions.mixed_mode.watermarks import InputWatermarks
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.layout import Layout
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.functions import KeyedInput
 
 
 ARRIVAL, ROWS, GROUP = "arrival", "rows", "group"

@@ -44,21 +44,15 @@ from savepoint_extensions.mixed_mode.stored_backend import (
     state_columns,
 )
 from savepoint_formats.layout import Long
-from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.whole_files import whole_file
-from savepoint_formats.scan.splits import KeyedSplit
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.tables import NAMESPACE
-from savepoint_formats.tables.visible import stream_elements
-from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_functions.functions.backends.timers import (
-    EVENT_TIME,
-    PROCESSING_TIME,
-    timer_states,
-)
-from savepoint_functions.functions.sorted_inputs import KEY
+from savepoint_formats.locations import Location
+from savepoint_formats.new_snapshot import whole_file
+from savepoint_formats.scan import KeyedSplit
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.tables import NAMESPACE, stream_elements
+from savepoint_formats.values import arrow_type
+from savepoint_functions.functions import EVENT_TIME, KEY, PROCESSING_TIME, timer_states
 from savepoint_spark.columns import arrow_schema, spark_schema
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_spark.session import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -67,8 +61,7 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.mixed_mode.watermarks import InputWatermarks
     from savepoint_formats.layout import Layout
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
+    from savepoint_formats.scan import Split, TableScan
     from state_processor import Savepoint, SparkSavepoint
 
 _TIMERS = {EVENT_TIME: EVENT_TIMERS, PROCESSING_TIME: PROCESSING_TIMERS}

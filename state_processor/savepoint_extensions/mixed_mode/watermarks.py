@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from pyspark.accumulators import AccumulatorParam
 
 from savepoint_extensions.mixed_mode.spark_paths import readable
-from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.whole_files import whole_file
-from savepoint_functions.functions.backends.timers import MIN_WATERMARK
+from savepoint_formats.locations import Location
+from savepoint_formats.new_snapshot import whole_file
+from savepoint_functions.functions import MIN_WATERMARK
 
 if TYPE_CHECKING:
     from pyspark import Accumulator

@@ -9,21 +9,17 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.errors import KeyTypeError
-from savepoint_formats.pass_through.divided_entries import (
-    ListedKeys,
-    encoded_visible_keys,
-    sample_hashes,
-)
-from savepoint_formats.scan.wanted_keys import keys_of
-from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.pass_through import ListedKeys, encoded_visible_keys, sample_hashes
+from savepoint_formats.scan import keys_of
+from savepoint_formats.state_files import key_layout
+from savepoint_formats.values import arrow_type, visible_key_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.state_files.state_chunk import StateChunk
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.state_files import StateChunk
+    from savepoint_formats.values import KryoDialect
 
 
 def listed_keys(operator: Operator, keys: Sequence[Any], *, is_excluded: bool) -> ListedKeys:

@@ -17,16 +17,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.types.spark_values import bounds
+from savepoint_database.types import bounds
 from savepoint_extensions.privacy.mask_methods import FieldType, field_type
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import parts
-from savepoint_formats.values.arrow_types import ROW_KIND
-from savepoint_formats.values.kinds.precise_times import is_precise
-from savepoint_formats.values.kryo.structs import CONSTANT, OBJECT_TYPE, UNDECODED_TYPE
-from savepoint_formats.values.plain_columns import plain_values
-from savepoint_formats.values.pojo_fields import CLASS, has_subclasses, pojo_columns
+from savepoint_formats.values import (
+    CLASS,
+    CONSTANT,
+    OBJECT_TYPE,
+    ROW_KIND,
+    UNDECODED_TYPE,
+    has_subclasses,
+    is_precise,
+    plain_values,
+    pojo_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

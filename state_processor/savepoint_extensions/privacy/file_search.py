@@ -12,19 +12,16 @@ from savepoint_extensions.privacy.hidden_contents import (
     table_versions,
 )
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.locations.state_file import StateFile
-from savepoint_formats.metadata.keyed_handles import ChangelogHandle
-from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.state_files.rocksdb.manifest import has_former_keys, version_edits
+from savepoint_formats.locations import METADATA_FILE, StateFile
+from savepoint_formats.metadata import ChangelogHandle, stream_references
+from savepoint_formats.state_files import has_former_keys, version_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_extensions.privacy.text_forms import SoughtTexts
 
 _SST_SUFFIX = ".sst"

@@ -14,9 +14,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.snapshot.opening import opening_of
-from savepoint_database.snapshot.retained import snapshots
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import Snapshot, opening_of, snapshots
 from savepoint_extensions.privacy.file_search import FileSearch
 from savepoint_extensions.privacy.text_forms import SoughtTexts
 from savepoint_extensions.privacy.value_search import ValueSearch
@@ -25,9 +23,9 @@ from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUi
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from savepoint_database.snapshot.key_types import GivenType, StateTypes
-    from savepoint_database.types.class_library import DescribedClasses
-    from savepoint_formats.locations.location import PathText
+    from savepoint_database.snapshot import GivenType, StateTypes
+    from savepoint_database.types import DescribedClasses
+    from savepoint_formats.locations import PathText
 
 
 @dataclass(frozen=True, slots=True)

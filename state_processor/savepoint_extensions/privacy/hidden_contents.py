@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.bytes.snappy import IDENTIFIER, decompress
+from savepoint_formats.bytes import IDENTIFIER, decompress
 from savepoint_formats.errors import FormatError
+from savepoint_formats.state_files import OK, Blocks, Sst
 from savepoint_formats.state_files.rocksdb import version_kernel
-from savepoint_formats.state_files.rocksdb.sst import Sst
-from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
-from savepoint_formats.state_files.rocksdb.sst_kernel import OK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.locations.state_file import StateFile
-    from savepoint_formats.state_files.rocksdb.sst import BlockIndex
+    from savepoint_formats.locations import StateFile
+    from savepoint_formats.state_files import BlockIndex
 
 CHUNK_SIZE = 16 << 20
 """Bytes of a file that are searched at once."""

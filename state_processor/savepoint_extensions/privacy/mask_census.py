@@ -15,12 +15,12 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from savepoint_extensions.privacy.masked_entries import Tally
-from savepoint_formats.entries.stored_entries import distinct_hashes
+from savepoint_formats.entries import distinct_hashes
 from savepoint_formats.errors import MaskError
-from savepoint_formats.pass_through.divided_entries import encoded_keys
-from savepoint_spark.changing.stored_operator_state import element_arrays, operator_states
-from savepoint_spark.session.tasks import rows_of_tasks, typed_errors
-from savepoint_spark.writing.run_encoding import HASH_SIZE
+from savepoint_formats.pass_through import encoded_keys
+from savepoint_spark.changing import element_arrays, operator_states
+from savepoint_spark.session import rows_of_tasks, typed_errors
+from savepoint_spark.writing import HASH_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.privacy.masked_entries import MaskedOperator, Tallies
-    from savepoint_formats.pass_through.divided_entries import KeyChoice
-    from savepoint_formats.state_files.state_chunk import StateChunk
-    from savepoint_spark.changing.made_rows import MadeEntries, MadeRows
-    from savepoint_spark.changing.stored_rows import StoredKeyedRows, StoredSplit
+    from savepoint_formats.pass_through import KeyChoice
+    from savepoint_formats.state_files import StateChunk
+    from savepoint_spark.changing import MadeEntries, MadeRows, StoredKeyedRows, StoredSplit
 
 KEY, ENTRY = "$key", "$entry"
 """Fields of rows with the hashes of keys, and of whole keys of entries with keys of maps."""

@@ -24,8 +24,8 @@ from savepoint_extensions.privacy.permutation import (
     permuted_integer,
 )
 from savepoint_formats.errors import KeyTypeError, MaskError
-from savepoint_formats.scan.wanted_keys import keys_of
-from savepoint_formats.values.kinds.precise_times import is_precise
+from savepoint_formats.scan import keys_of
+from savepoint_formats.values import is_precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,17 +17,17 @@ from savepoint_extensions.privacy.own_states import WINDOW_SETS, has_own_namespa
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.program.assembly import program
-from savepoint_formats.state_files.state import StateKind, element_layout, entry_layouts
-from savepoint_formats.values.kryo.structs import UNDECODED
+from savepoint_formats.state_files import StateKind, element_layout, entry_layouts
+from savepoint_formats.values import UNDECODED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.privacy.mask_rules import MaskRules, Rule
     from savepoint_extensions.privacy.masked_entries import Tallies
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.state_files import State
+    from savepoint_formats.values import KryoDialect
 
 IN_FLIGHT = "records in flight"
 """Name of the state of an unaligned checkpoint's channels."""

@@ -21,8 +21,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from savepoint_database.types.flink_units import milliseconds
-from savepoint_database.types.yaml_section import YamlSection
+from savepoint_database.types import YamlSection, milliseconds
 from savepoint_extensions.privacy.mask_methods import METHODS, FieldType
 from savepoint_formats.errors import DescriptionError, MaskError
 

@@ -15,25 +15,23 @@ import pyarrow.compute as pc
 
 from savepoint_extensions.privacy.field_walk import FieldWalk
 from savepoint_extensions.privacy.mask_methods import METHODS
-from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.entries import StoredEntries
 from savepoint_formats.errors import MaskError, within
 from savepoint_formats.layout import holds_kryo, with_open_pojos
-from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.recoded_entries import decoded
+from savepoint_formats.pass_through import NewKeyGroups, decoded
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.recoded_columns import written_layout
-from savepoint_formats.state_files.state import StateKind, element_layout, entry_layouts
+from savepoint_formats.state_files import StateKind, element_layout, entry_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from savepoint_extensions.privacy.mask_rules import Rule
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.layout import Layout
-    from savepoint_formats.pass_through.new_key_groups import KeyGroups
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_chunk import StateChunk
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.pass_through import KeyGroups
+    from savepoint_formats.state_files import State, StateChunk
+    from savepoint_formats.values import KryoDialect
 
 KEY_FIELDS = {"key": "key", "namespace": "namespace", "user_key": "map_key"}
 """Part of an entry's key -> the name of its field."""

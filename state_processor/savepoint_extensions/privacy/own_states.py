@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.layout import Struct
 
 if TYPE_CHECKING:
-    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files import State
 
 WINDOW_SETS = ("merging-window-set", "session-window-mapping")
 """States of Flink's window operators that hold nothing but windows; no rule can change them."""

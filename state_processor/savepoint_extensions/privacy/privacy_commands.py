@@ -19,7 +19,7 @@ from savepoint_database import files
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
-    from savepoint_cli.terminal.output import Output
+    from savepoint_cli.terminal import Output
     from savepoint_extensions.privacy.found_values import SearchedSnapshot
     from state_processor import SavepointWriter
 

@@ -12,8 +12,8 @@ from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named
 from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_extensions.privacy.masked_entries import MaskedOperator
 from savepoint_formats.errors import KeyTypeError, SchemaChangeError
-from savepoint_formats.pass_through.divided_entries import SampledKeys
-from savepoint_formats.state_files.operator_state import UNREADABLE
+from savepoint_formats.pass_through import SampledKeys
+from savepoint_formats.state_files import UNREADABLE
 from savepoint_spark.changing import needs_conversion
 
 if TYPE_CHECKING:
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.privacy.found_values import FoundValues
     from savepoint_extensions.privacy.mask_plan import MaskedField
-    from savepoint_formats.pass_through.divided_entries import KeyChoice
-    from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.operator_changes import OperatorChanges
-    from savepoint_spark.changing.stored_rows import StoredKeyedRows, StoredSplit
+    from savepoint_formats.pass_through import KeyChoice
+    from savepoint_spark.changing import (
+        ChangedOperator,
+        OperatorChanges,
+        StoredKeyedRows,
+        StoredSplit,
+    )
     from state_processor import PlannedOperator, SavepointWriter
 
 
@@ -35,7 +38,7 @@ def masked(
     writer: SavepointWriter, rules: MaskRules | str | os.PathLike[str], *, strict: bool
 ) -> SavepointWriter:
     """See ``SavepointWriter.masked``."""
-    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
     parsed = rules if isinstance(rules, MaskRules) else MaskRules.of_file(rules)
     writer = writer.ready_for(StageRule.MASKS)
@@ -81,7 +84,7 @@ def sampled(
         raise ValueError(f"a fraction of {fraction}, expected more than 0 and at most 1")
     if per_key_group is not None and per_key_group < 1:
         raise ValueError(f"{per_key_group} keys per key group, expected at least 1")
-    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
     writer = writer.ready_for(StageRule.CHOICE)
     errors, is_chosen = list[KeyTypeError](), False
@@ -104,7 +107,7 @@ def sampled(
 
 def erased(writer: SavepointWriter, answer: FoundValues, *, rewrite: bool) -> SavepointWriter:
     """See ``SavepointWriter.erase``."""
-    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
     writer = writer.ready_for(StageRule.CHOICE)
     keys = answer.keys("" if writer.source is None else writer.source.path)
@@ -164,7 +167,7 @@ def _lowest_by_max_parallelism(writer: SavepointWriter, count: int) -> dict[int,
             if writer.spark is None:
                 of_operator += map(work, rows.splits())
             else:
-                from savepoint_spark.session.tasks import done_by_tasks  # noqa: PLC0415  # Spark is slow
+                from savepoint_spark.session import done_by_tasks  # noqa: PLC0415  # Spark is slow
 
                 of_operator += done_by_tasks(writer.spark, work, rows.splits())
     return {most: limits_of(of_splits, count) for most, of_splits in lowest.items()}

@@ -19,20 +19,17 @@ from savepoint_extensions.privacy.field_walk import FieldWalk
 from savepoint_extensions.privacy.mask_methods import FieldType
 from savepoint_extensions.privacy.mask_plan import is_rest, mask_fields
 from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
-from savepoint_formats.pass_through.recoded_entries import decoded
-from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_formats.pass_through import StoredStates, decoded
 from savepoint_formats.printable import printable
-from savepoint_formats.scan.splits import operator_splits
-from savepoint_formats.state_files.operator_state import element_arrays
-from savepoint_formats.state_files.state import element_layout, entry_layouts, key_layout
+from savepoint_formats.scan import operator_splits
+from savepoint_formats.state_files import element_arrays, element_layout, entry_layouts, key_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_extensions.privacy.mask_rules import MaskField
-    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files import State
 
 
 class Kind(NamedTuple):

@@ -17,27 +17,24 @@ from savepoint_extensions.privacy.masked_entries import walked_keys, walked_valu
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.metadata import KeyGroupsHandle
-from savepoint_formats.pass_through.divided_entries import decoded_keys
-from savepoint_formats.pass_through.recoded_entries import decoded
-from savepoint_formats.scan.splits import operator_splits
+from savepoint_formats.pass_through import decoded, decoded_keys
+from savepoint_formats.scan import operator_splits
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
-from savepoint_formats.state_files.operator_state import element_arrays
-from savepoint_formats.state_files.state import element_layout, entry_layouts, key_layout
-from savepoint_formats.tables.visible import visible_key
-from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
+from savepoint_formats.state_files import element_arrays, element_layout, entry_layouts, key_layout
+from savepoint_formats.tables import visible_key
+from savepoint_formats.values import OBJECT_TYPE, UNDECODED_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.privacy.text_forms import SoughtTexts
     from savepoint_formats.layout import Layout
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_chunk import StateChunk
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.state_files import State, StateChunk
+    from savepoint_formats.values import KryoDialect
 
     Hit = tuple[str, str, str | None]
     """State, field and text of the key."""

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from savepoint_cli import completion, options
-from savepoint_cli.terminal.advice import followable, options_of
-from savepoint_cli.terminal.help import CommonOption, command
+from savepoint_cli.terminal import CommonOption, command, followable, options_of
 from savepoint_extensions.serving.serve_commands import names_of
 from savepoint_formats.extras import imported
 from savepoint_formats.printable import did_you_mean

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import URL, QueryParams
 
-from savepoint_cli.terminal.advice import followable
+from savepoint_cli.terminal import followable
 from savepoint_extensions.serving.table_rows import TableRows
 from savepoint_extensions.serving.views import VIEWS, Served, names, rows_sql
 from savepoint_formats.errors import SavepointError

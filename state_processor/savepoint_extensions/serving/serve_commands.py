@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from savepoint_cli import completion, options
-from savepoint_cli.terminal.advice import options_of
-from savepoint_cli.terminal.help import command
+from savepoint_cli.terminal import command, options_of
 from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:

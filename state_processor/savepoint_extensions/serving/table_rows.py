@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from savepoint_cli.terminal.value_lines import cell_text
+from savepoint_cli.terminal import cell_text
 from savepoint_database import files
 from savepoint_database.sql import SqlDatabase
-from savepoint_database.types.spark_values import PRINTABLE
-from savepoint_database.types.sql_names import double_quoted
+from savepoint_database.types import PRINTABLE, double_quoted
 from savepoint_formats.printable import printable
-from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

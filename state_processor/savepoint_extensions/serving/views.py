@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_cli.checks import fault_row
-from savepoint_cli.terminal.value_lines import bounded, key_lines, record_cells
+from savepoint_cli.terminal import bounded, key_lines, record_cells
 from savepoint_database.audit.key_state import key_texts
-from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.snapshot import SqlTables
 from savepoint_extensions.serving.table_rows import PAGE_ROWS, TableRows, Wanted
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.metadata.flink_versions import TARGETS, release_text
+from savepoint_formats.metadata import TARGETS, release_text
 from savepoint_formats.printable import fields_of
 from savepoint_formats.quantities import ByteCount
-from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -18,18 +18,15 @@ from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, ser
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.decode import decode
-from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.values.element_rows import Collections
-from savepoint_formats.values.patience import Patience
-from savepoint_formats.values.state_entries import Delimited, NullableRest
-from savepoint_formats.values.undecoded import notes
+from savepoint_formats.state_files import State, StateKind
+from savepoint_formats.values import Collections, Delimited, NullableRest, Patience, notes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.bytes import Chunk
     from savepoint_formats.program.program import Program
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values import KryoDialect
 
 _TIME_SIZE = 8
 

@@ -15,24 +15,23 @@ import pyarrow as pa
 
 from savepoint_extensions.sizes.contents import Contents, ContentsReader, numbers_at
 from savepoint_extensions.sizes.distribution import SizeCounts, TimeCounts
-from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_ranges import EntryRanges
-from savepoint_formats.entries.stored_entries import distinct_hashes
+from savepoint_formats.bytes import Chunk
+from savepoint_formats.entries import EntryRanges, distinct_hashes
 from savepoint_formats.errors import within
 from savepoint_formats.layout import VARIABLE, Struct, serializer_length
-from savepoint_formats.pass_through.new_key_groups import KeyPlaces, stored_size
+from savepoint_formats.pass_through import KeyPlaces, stored_size
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.sources.state_rows import EntryDecoder
-from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
-from savepoint_formats.values.undecoded import notes
+from savepoint_formats.state_files import State, StateKind, key_layout, namespace_layout
+from savepoint_formats.values import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.state_chunk import StateChunk
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.state_files import StateChunk
+    from savepoint_formats.values import KryoDialect
 
     Longs = NDArray[np.int64]
     Hashes = NDArray[np.uint64]

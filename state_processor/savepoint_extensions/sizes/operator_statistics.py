@@ -15,24 +15,21 @@ from savepoint_extensions.sizes.keyed_statistics import KeyedCounts, StateCounts
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import Opaque
-from savepoint_formats.scan.scan import TableScan
-from savepoint_formats.scan.splits import check_subtasks, operator_splits, ranges_of_handle
+from savepoint_formats.scan import TableScan, check_subtasks, operator_splits, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
-from savepoint_formats.state_files.heap_records import BackToBack
-from savepoint_formats.state_files.operator_state import stored_elements
-from savepoint_formats.state_files.state import State, StateKind, key_layout
-from savepoint_formats.values.undecoded import notes
+from savepoint_formats.state_files import BackToBack, State, StateKind, key_layout, stored_elements
+from savepoint_formats.values import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.bytes import Chunk
+    from savepoint_formats.locations import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.program.byte_ranges import Ranges
-    from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.tables import Table
+    from savepoint_formats.values import KryoDialect
 
 RANGE_SIZE = 32 << 20
 """Bytes of state that are counted at once; a larger key group is counted alone."""

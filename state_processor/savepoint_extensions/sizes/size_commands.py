@@ -14,7 +14,7 @@ from savepoint_extensions.sizes.statistics_views import largest_tables, page
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
-    from savepoint_cli.terminal.output import Output
+    from savepoint_cli.terminal import Output
 
 
 def _moment(text: str) -> datetime:

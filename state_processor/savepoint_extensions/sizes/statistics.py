@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from savepoint_database.types.record_tables import record_table, record_type
+from savepoint_database.types import record_table, record_type
 from savepoint_extensions.sizes.distribution import Distribution
 from savepoint_extensions.sizes.statistics_views import fragment, statistics_tables
 

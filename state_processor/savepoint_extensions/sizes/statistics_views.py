@@ -13,7 +13,7 @@ from savepoint_formats.quantities import ByteCount, Share
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from savepoint_database.snapshot.description import SavepointDescription
+    from savepoint_database.snapshot import SavepointDescription
     from savepoint_extensions.sizes.distribution import Distribution
     from savepoint_extensions.sizes.statistics import SavepointStatistics, StateStatistics
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_database.audit.key_state import stored_key_texts
-from savepoint_database.types.spark_values import printable_rows
+from savepoint_database.types import printable_rows
 from savepoint_extensions.sizes.distribution import Skew
 from savepoint_extensions.sizes.operator_statistics import WeighedOperator
 from savepoint_extensions.sizes.statistics import (
@@ -28,20 +28,18 @@ from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups import subtasks_of
 from savepoint_formats.printable import alternatives
 from savepoint_formats.quantities import ByteCount, Share
-from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.visible import PROCESSING_TIME, TIME_DOMAINS
+from savepoint_formats.state_files import TIMER_STATE_PREFIX, StateKind
+from savepoint_formats.tables import PROCESSING_TIME, TIME_DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_extensions.sizes.keyed_statistics import KeyedCounts, StateCounts
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.state_files import State
+    from savepoint_formats.tables import Table
 
     Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from savepoint_extensions.sql_jobs.plans.carried_state import carried_state
 from savepoint_extensions.sql_jobs.reshaped_entries import ReshapedStates
 from savepoint_formats.errors import within
-from savepoint_spark.changing.migration import Migration
-from savepoint_spark.writing.stored_types import StoredTypes
+from savepoint_spark.changing import Migration
+from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
     from savepoint_extensions.sql_jobs.plans.carried_state import CarriedState
     from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
-    from savepoint_formats.values.kryo.dialect import KryoDialect
-    from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_formats.values import KryoDialect
+    from savepoint_spark.changing import ChangedOperator
 
 
 def carried_operator(changed: ChangedOperator, old: NodeRows, new: NodeRows) -> ChangedOperator:

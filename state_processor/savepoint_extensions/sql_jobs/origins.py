@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from savepoint_extensions.sql_jobs.plans.compiled_plan import parse_type
-from savepoint_formats.snapshots.sql.wider_types import holds
+from savepoint_formats.snapshots import holds
 
 Origin = Hashable
 

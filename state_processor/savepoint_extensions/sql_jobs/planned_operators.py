@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.query_plan import QueryNode
+from savepoint_database.snapshot import QueryNode
 from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
 from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.errors import PlanError
-from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.scan import ReadOptions
+from savepoint_formats.state_files import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.key_groups import OperatorId
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
     from savepoint_formats.metadata import CheckpointMetadata
 
 

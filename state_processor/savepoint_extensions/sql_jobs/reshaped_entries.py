@@ -12,15 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.entries import StoredEntries
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.recoded_entries import decoded
-from savepoint_formats.pass_through.times_of_access import timed_values
+from savepoint_formats.pass_through import NewKeyGroups, decoded, timed_values
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.state_files.state import entry_layouts
-from savepoint_formats.state_files.state_chunk import StateChunk
-from savepoint_formats.values.element_rows import Collections
+from savepoint_formats.state_files import StateChunk, entry_layouts
+from savepoint_formats.values import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,8 +26,8 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.sql_jobs.plans.carried_state import ReshapedState
     from savepoint_formats.layout import Layout
-    from savepoint_formats.pass_through.new_key_groups import KeyGroups
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.pass_through import KeyGroups
+    from savepoint_formats.values import KryoDialect
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import Snapshot
 from savepoint_extensions.sql_jobs.lineage import Renames
 from savepoint_extensions.sql_jobs.plan_diff import SqlChange, plan_changes
 from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
@@ -18,8 +18,8 @@ from savepoint_formats.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from savepoint_database.snapshot.query_plan import QueryNode
-    from savepoint_formats.locations.location import PathText
+    from savepoint_database.snapshot import QueryNode
+    from savepoint_formats.locations import PathText
 
 
 def sql_diff(

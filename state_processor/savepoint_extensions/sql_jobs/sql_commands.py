@@ -10,14 +10,12 @@ import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.checks import DIFFERENT
 from savepoint_cli.modify import change_destination
-from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import command
-from savepoint_cli.terminal.output import output_option
+from savepoint_cli.terminal import command, output_option, progress
 from savepoint_formats.errors import NotAcceptedError
 
 if TYPE_CHECKING:
     from savepoint_cli.modify import Destination
-    from savepoint_cli.terminal.output import Output
+    from savepoint_cli.terminal import Output
 
 
 @command("sql-diff")

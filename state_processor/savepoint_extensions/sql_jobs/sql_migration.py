@@ -17,10 +17,10 @@ from savepoint_formats.key_groups import OperatorId
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
     from savepoint_extensions.sql_jobs.plans.compiled_plan import PlanNode
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
     from state_processor import PlannedOperator, SavepointWriter
 
 _CARRIED = (PlanVerdict.SAME, PlanVerdict.RENAMED, PlanVerdict.CARRIED_OVER)
@@ -137,7 +137,7 @@ class SqlMigration:
         if not source.has_keyed_state:
             return planned
         from savepoint_extensions.sql_jobs.carried_operator import carried_operator  # noqa: PLC0415  # Spark is slow
-        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # as above
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # as above
 
         before = Lineage(self.old, self.renames).node_rows(old)
         after = Lineage(self.new).node_rows(new)

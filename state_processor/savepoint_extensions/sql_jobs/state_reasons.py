@@ -13,7 +13,7 @@ from savepoint_extensions.sql_jobs.lineage import (
 from savepoint_extensions.sql_jobs.origins import origin_of
 from savepoint_extensions.sql_jobs.plans.aggregate_calls import ROW_COUNT
 from savepoint_extensions.sql_jobs.stateful import table_of
-from savepoint_formats.snapshots.sql.wider_types import holds, type_text
+from savepoint_formats.snapshots import holds, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Mapping

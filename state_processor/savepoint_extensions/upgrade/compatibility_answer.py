@@ -30,21 +30,26 @@ from savepoint_extensions.upgrade.compatibility.unreadable_objects import with_u
 from savepoint_extensions.upgrade.compatibility_report import ReportCase, junit_text, markdown_text
 from savepoint_extensions.upgrade.expected_state import expected_job, job_operator
 from savepoint_extensions.upgrade.rule_lines import operator_rows, rule_lines, state_rows
-from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
-from savepoint_formats.metadata.flink_versions import TARGETS, is_flink_2, release, release_text
+from savepoint_formats.metadata import (
+    TARGETS,
+    FlinkVersionRange,
+    MetadataVersion,
+    is_flink_2,
+    release,
+    release_text,
+)
 from savepoint_formats.printable import html_table, without_secrets
-from savepoint_formats.scan.subclasses_seen import MOST_BYTES, Glance
+from savepoint_formats.scan import MOST_BYTES, Glance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
     from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts, StateFacts
     from savepoint_extensions.upgrade.expected_state import ExpectedJob
     from savepoint_extensions.upgrade.rule_lines import RuleLine
-    from savepoint_formats.metadata.flink_versions import Release
+    from savepoint_formats.metadata import Release
 
     _Looked = tuple[OperatorFacts, tuple[str, ...]]
 

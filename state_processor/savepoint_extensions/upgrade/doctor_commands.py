@@ -9,11 +9,11 @@ import click
 
 from savepoint_cli import options
 from savepoint_extensions.upgrade.compatibility.operator_rules import BACKENDS
-from savepoint_formats.metadata.flink_versions import TARGETS, release_text
+from savepoint_formats.metadata import TARGETS, release_text
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
-    from savepoint_cli.terminal.output import Output
+    from savepoint_cli.terminal import Output
 
 NOT_RESTORABLE = 3
 _FILE = click.Path(dir_okay=False, writable=True, path_type=Path)

@@ -5,23 +5,22 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import Snapshot
 from savepoint_extensions.upgrade.compatibility.expected_job import JobOperator, JobSchema
 from savepoint_extensions.upgrade.compatibility.facts import operator_facts
 from savepoint_extensions.upgrade.compatibility.operator_rules import FORST, HASHMAP, ROCKSDB
 from savepoint_formats.errors import UnknownUidWarning
-from savepoint_formats.locations.location import Location, is_live, path_text
-from savepoint_formats.locations.stores import reading_errors
+from savepoint_formats.locations import Location, is_live, path_text, reading_errors
 from savepoint_formats.metadata import FlinkVersionRange, IncrementalHandle, KeyedHandleType
-from savepoint_formats.tables.catalog import base_handles
+from savepoint_formats.tables import base_handles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypeAlias
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
 
     ExpectedJob: TypeAlias = JobSchema | Snapshot | PathText
     """The state of a new job: its schema, its savepoint, or the path of either."""

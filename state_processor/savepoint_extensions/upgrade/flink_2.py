@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
-from savepoint_formats.snapshots.extracted import Extraction
-from savepoint_formats.snapshots.kryo import KRYO
-from savepoint_formats.snapshots.nested import with_nested
-from savepoint_formats.snapshots.pojo import kryo_in
+from savepoint_formats.snapshots import KRYO, Extraction, kryo_in, with_nested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_formats.snapshots.extracted import Elements
-    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+    from savepoint_formats.snapshots import Elements, TypeSerializerSnapshot
 
 _END: Any = object()
 

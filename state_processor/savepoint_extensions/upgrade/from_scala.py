@@ -27,17 +27,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.basic import BASE, OBJECTS, PRIMITIVES, RUNTIME, SCALA, inner
-from savepoint_formats.snapshots.flinkx import FLINKX, UUID_MAPPER
-from savepoint_formats.snapshots.kryo import KRYO
-from savepoint_formats.snapshots.nested import with_nested
+from savepoint_formats.snapshots import (
+    BASE,
+    FLINKX,
+    KRYO,
+    OBJECTS,
+    PRIMITIVES,
+    RUNTIME,
+    SCALA,
+    UUID_MAPPER,
+    constructed,
+    inner,
+    with_nested,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot as Snapshot
+    from savepoint_formats.snapshots import TypeSerializerSnapshot as Snapshot
 
 ScalaTarget = Literal["flinkx", "pojo", "row"]
 """The API that reads state of Flink's API for Scala from now on."""

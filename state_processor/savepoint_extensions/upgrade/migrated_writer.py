@@ -10,9 +10,9 @@ from savepoint_extensions.upgrade import migration_plan
 from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_extensions.upgrade.from_scala import ScalaTarget
 from savepoint_formats.errors import MigrationError
-from savepoint_formats.metadata.flink_versions import is_of_flink_2
+from savepoint_formats.metadata import is_of_flink_2
 from savepoint_spark import changing
-from savepoint_spark.writing.stored_types import expect_key_types
+from savepoint_spark.writing import expect_key_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ def migrated(
         raise ValueError(f"no API {scala!r} for state of Scala, only {targets}")
     if is_of_flink_2(writer.metadata_version):
         raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
-    from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
     writer = writer.ready_for(StageRule.RELEASE)
     expect_key_types(

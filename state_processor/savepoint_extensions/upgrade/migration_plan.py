@@ -28,37 +28,34 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.layout import Pojo, holds_kryo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
-from savepoint_formats.scan.subclasses_seen import Glance
-from savepoint_formats.snapshots.extracted import Extraction
-from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
-from savepoint_formats.state_files.header import VALUE_SERIALIZER
-from savepoint_formats.state_files.state import entry_layouts
-from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
-from savepoint_formats.values.kryo_collections import collection_places
-from savepoint_spark.changing.migration import Migration
-from savepoint_spark.changing.stored_operator_state import (
+from savepoint_formats.scan import Glance
+from savepoint_formats.snapshots import Extraction, kryo_in, with_subclasses
+from savepoint_formats.state_files import VALUE_SERIALIZER, entry_layouts
+from savepoint_formats.values import KryoDialect, KryoVersion, collection_places
+from savepoint_spark.changing import (
+    Migration,
     UnknownElementsError,
     described_elements,
     observed_elements,
     operator_states,
+    stored_chunks,
     stored_elements,
 )
-from savepoint_spark.changing.stored_rows import stored_chunks
-from savepoint_spark.writing.stored_types import StoredTypes
+from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.upgrade.compatibility.facts import StateFacts
     from savepoint_extensions.upgrade.compatibility.rules import Finding
     from savepoint_extensions.upgrade.from_scala import ScalaTarget
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.values.kryo_collections import CollectionPlace
-    from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.writing.operator_plan import NewOperatorState
+    from savepoint_formats.state_files import StateMetaInfo
+    from savepoint_formats.values import CollectionPlace
+    from savepoint_spark.changing import ChangedOperator
+    from savepoint_spark.writing import NewOperatorState
 
     Values = Iterator[tuple[Layout, bytes]]
 

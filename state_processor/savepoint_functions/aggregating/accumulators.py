@@ -22,8 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.python_conversion import given, in_one_form, python_values
-from savepoint_database.types.records import record_maker
+from savepoint_database.types import given, in_one_form, python_values, record_maker
 from savepoint_functions.functions.rows_by_key import row_tuples
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_database.types.descriptors import AggregateFunction
+    from savepoint_database.types import AggregateFunction
 
 _RESULT = "the aggregate"
 _NULL_IF_NONE = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)

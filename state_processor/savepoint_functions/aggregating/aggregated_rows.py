@@ -32,15 +32,14 @@ from savepoint_functions.aggregating.local_rows import (
 )
 from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_spark.columns import column_of, spark_schema, spark_type
-from savepoint_spark.writing.grouped_rows import merged_windows
-from savepoint_spark.writing.run_encoding import NAMESPACE
+from savepoint_spark.writing import NAMESPACE, merged_windows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.layout import Layout
     from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
-    from savepoint_spark.writing.keyed_rows import Key
+    from savepoint_spark.writing import Key
 
 _EQUAL_BYTES = (StringType(), BooleanType(), BinaryType())
 # Spark raises an error of its own with these words; a line like that of a task tells the class.

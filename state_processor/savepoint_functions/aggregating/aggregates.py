@@ -27,14 +27,16 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from savepoint_database.types.descriptors import (
+from savepoint_database.types import (
+    SPARK,
     AggregateFunction,
     AggregatingStateDescriptor,
     ReducingStateDescriptor,
+    Types,
+    expect_type,
+    given,
+    python_values,
 )
-from savepoint_database.types.python_conversion import given, python_values
-from savepoint_database.types.spark_values import SPARK
-from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError
 from savepoint_functions.aggregating.accumulators import (
     Aggregated,
@@ -60,13 +62,12 @@ from savepoint_spark.columns import (
     natural_type,
     spark_type_of,
 )
-from savepoint_spark.session.session import expect_release
+from savepoint_spark.session import expect_release
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
 
 _ORDERED = (
     NumericType,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, DoubleType, FloatType, IntegralType
 
-from savepoint_database.types.types import Types
+from savepoint_database.types import Types
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_functions.aggregating.accumulators import Summed
 from savepoint_spark.columns import arrow_type_of, column_of, natural_type
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
     from savepoint_functions.aggregating.accumulators import Accumulator
 
 

@@ -21,13 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.spark_values import SPARK, from_spark
+from savepoint_database.types import SPARK, from_spark
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values import arrow_type
 from savepoint_functions.aggregating.accumulators import Groups
 from savepoint_functions.functions.rows_by_key import decoded_keys
 from savepoint_functions.functions.sorted_inputs import KEY
-from savepoint_spark.writing.run_encoding import present
+from savepoint_spark.writing import present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_database.types import user_frames_first
 from savepoint_formats.errors import FunctionResultError
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values import arrow_type
 from savepoint_functions.functions.function_plan import KeyedFunctionPlan
 from savepoint_functions.functions.initial_keys import NO_SPLIT, InitialSplits, InitialValues
 from savepoint_functions.functions.initial_state import InitialState
@@ -28,16 +28,15 @@ from savepoint_functions.functions.rows_by_key import (
 )
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_functions.functions.sorted_inputs import ORDER, key_groups_in, row_columns
-from savepoint_spark.writing.run_encoding import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding
-from savepoint_spark.writing.shuffled_runs import RunSource
+from savepoint_spark.writing import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding, RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import StateDescriptor
     from savepoint_functions.functions.initial_state import InitialTask
     from savepoint_functions.functions.rows_by_key import KeyBatchFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput

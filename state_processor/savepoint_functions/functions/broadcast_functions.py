@@ -21,12 +21,11 @@ from savepoint_functions.functions.process_functions import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from savepoint_database.types.descriptors import MapStateDescriptor
+    from savepoint_database.types import MapStateDescriptor
     from savepoint_functions.functions.backends import TimerService
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.outputs import OutputTag, SideOutputs
-    from savepoint_spark.reading.functions import OutputRow, RuntimeContext
-    from savepoint_spark.reading.states import MapState
+    from savepoint_spark.reading import MapState, OutputRow, RuntimeContext
 
 
 class ReadOnlyBroadcastState(HeldMapState):

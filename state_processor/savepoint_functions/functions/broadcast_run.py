@@ -23,8 +23,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from savepoint_database.types.python_conversion import map_entries, python_values
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_database.types import map_entries, python_values, user_frames_first
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Long
 from savepoint_formats.metadata import DistributionMode
@@ -50,23 +49,19 @@ from savepoint_functions.functions.operator_function import (
 )
 from savepoint_functions.functions.outputs import OutputBuffer, SideOutputs, kept_once
 from savepoint_functions.functions.rows_by_key import decoded_keys
-from savepoint_spark.changing.stored_operator_state import (
-    element_arrays,
-    element_layout,
-    operator_states,
-)
+from savepoint_spark.changing import element_arrays, element_layout, operator_states
 from savepoint_spark.columns import spark_schema
-from savepoint_spark.reading.functions import RuntimeContext
-from savepoint_spark.session.tasks import collected
-from savepoint_spark.writing.operator_plan import ELEMENTS, NewOperatorState, spread_rows
+from savepoint_spark.reading import RuntimeContext
+from savepoint_spark.session import collected
+from savepoint_spark.writing import ELEMENTS, NewOperatorState, spread_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import MapStateDescriptor
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import MapStateDescriptor
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.broadcast_functions import KeyedBroadcastProcessFunction
     from savepoint_functions.functions.outputs import Outputs

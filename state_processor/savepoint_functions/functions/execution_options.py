@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.types.flink_units import milliseconds, size_in_bytes
+from savepoint_database.types import milliseconds, size_in_bytes
 from savepoint_functions.functions.backends import STATE_BACKENDS
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.result_table import FunctionState, ResultTable, StateEncoding
 from savepoint_functions.functions.rows_by_key import RowTypes
 from savepoint_functions.functions.sorted_inputs import in_key_groups, in_order, task_borders
-from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
-from savepoint_spark.writing.shuffled_runs import RunSource
+from savepoint_spark.reading import row_types
+from savepoint_spark.writing import KeyedPlan, RunRows, RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_functions.functions.broadcast_run import HeldBroadcast
     from savepoint_functions.functions.execution_options import ExecutionOptions
     from savepoint_functions.functions.initial_state import InitialTask

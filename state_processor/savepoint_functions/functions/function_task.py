@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from savepoint_database.types.python_conversion import OutputRows, Place
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_database.types import OutputRows, Place, user_frames_first
 from savepoint_functions.functions.backends import state_backend
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends import KeyedStateBackend
     from savepoint_functions.functions.broadcast_run import HeldBroadcast

@@ -18,34 +18,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.python_conversion import is_map, map_entries, python_values
-from savepoint_database.types.spark_values import PYTHON
+from savepoint_database.types import PYTHON, is_map, map_entries, python_values
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.sources.state_rows import EntryDecoders
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.state_files.state_chunk import part_of
-from savepoint_formats.tables.visible import visible_elements
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.state_files import StateKind, part_of
+from savepoint_formats.tables import visible_elements
+from savepoint_formats.values import arrow_type
 from savepoint_functions.functions.backends.namespaces import plain
 from savepoint_functions.functions.backends.wrapping_states import timed_layout
 from savepoint_functions.functions.rows_by_key import RowsOfKey, decoded_keys, python_keys
 from savepoint_functions.functions.sorted_inputs import KEY, ORDER, key_groups_in
-from savepoint_spark.writing.run_encoding import run_rows
+from savepoint_spark.writing import run_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.entries.entry_ranges import Part
+    from savepoint_formats.entries import Part
     from savepoint_formats.layout import Layout
-    from savepoint_formats.pass_through.divided_entries import DividedEntries
-    from savepoint_formats.pass_through.stored_states import StoredStates
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_chunk import StateChunk
+    from savepoint_formats.pass_through import DividedEntries, StoredStates
+    from savepoint_formats.state_files import State, StateChunk
     from savepoint_functions.functions.initial_state import InitialTask
     from savepoint_functions.functions.rows_by_key import RowTypes
 

@@ -20,22 +20,21 @@ from savepoint_formats.errors import (
     within,
 )
 from savepoint_formats.layout import Enum, Pojo, without_ttl
-from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.pass_through import StoredStates
+from savepoint_formats.state_files import StateKind
 from savepoint_functions.functions.sorted_inputs import ORDER, order_of
-from savepoint_spark.writing.keyed_rows import NewState
-from savepoint_spark.writing.stored_types import StoredTypes
+from savepoint_spark.writing import NewState, StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files import StateMetaInfo
     from savepoint_functions.functions.result_table import FunctionState
 
 SPLIT_SIZE = 8 << 20

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_database.types.types import Types
+from savepoint_database.types import Types
 from savepoint_functions.functions.backends.namespaces import expect_namespaces
 from savepoint_functions.functions.backends.timers import InternalTimerService, timer_states
-from savepoint_spark.reading.functions import RuntimeContext
-from savepoint_spark.reading.states import (
+from savepoint_spark.reading import (
     AggregatingState,
     ListState,
     MapState,
     ReducingState,
+    RuntimeContext,
     ValueState,
 )
 
 if TYPE_CHECKING:
-    from savepoint_database.types.descriptors import (
+    from savepoint_database.types import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
         MapStateDescriptor,
         ReducingStateDescriptor,
         StateDescriptor,
+        TypeInformation,
         ValueStateDescriptor,
     )
-    from savepoint_database.types.types import TypeInformation
     from savepoint_functions.functions.backends import KeyedStateBackend
-    from savepoint_spark.reading.functions import AnyState
+    from savepoint_spark.reading import AnyState
 
 
 WINDOW_TIMERS = "window-timers"

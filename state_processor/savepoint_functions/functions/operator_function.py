@@ -16,11 +16,14 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
-from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
-from savepoint_database.types.python_conversion import OutputRows
-from savepoint_database.types.records import record_maker
-from savepoint_database.types.user_frames import user_frames_first
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_database.types import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OutputRows,
+    record_maker,
+    user_frames_first,
+)
+from savepoint_formats.values import arrow_type
 from savepoint_functions.functions.backends import OperatorStateStore, processing_time
 from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.process_functions import (
@@ -33,14 +36,14 @@ from savepoint_functions.functions.process_functions import (
 from savepoint_functions.functions.rows_by_key import plain_list, row_tuples
 from savepoint_functions.functions.sorted_inputs import milliseconds
 from savepoint_spark.columns import column_of
-from savepoint_spark.writing.operator_plan import ELEMENTS, ElementEncoding, NewOperatorState
+from savepoint_spark.writing import ELEMENTS, ElementEncoding, NewOperatorState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
-    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types import StateDescriptor
     from savepoint_formats.metadata import DistributionMode
 
     OperatorFunction = StateBootstrapFunction | BroadcastStateBootstrapFunction

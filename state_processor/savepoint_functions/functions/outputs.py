@@ -13,17 +13,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 from pyspark.storagelevel import StorageLevel
 
-from savepoint_database.types.python_conversion import BATCH_ROWS, OutputRows
-from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.session.session import is_at_least, is_remote
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_database.types import BATCH_ROWS, OutputRows
+from savepoint_spark.reading import row_types
+from savepoint_spark.session import is_at_least, is_remote, typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_spark.reading.functions import OutputRow
+    from savepoint_spark.reading import OutputRow
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
-from savepoint_database.types.python_conversion import Place
+from savepoint_database.types import Place
 from savepoint_functions.functions.backends.timers import USER_TIMERS, TimerService
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
+    from savepoint_database.types import ListStateDescriptor, MapStateDescriptor
     from savepoint_functions.functions.backends import (
         KeyedStateBackend,
         OperatorStateStore,
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.outputs import OutputTag, SideOutputs
-    from savepoint_spark.reading.functions import OutputRow
-    from savepoint_spark.reading.states import ListState, MapState
+    from savepoint_spark.reading import ListState, MapState, OutputRow
 
 
 class KeyedContext:

@@ -27,47 +27,44 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from savepoint_database.types.python_conversion import BATCH_ROWS, OutputRows, Place
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_database.types import BATCH_ROWS, OutputRows, Place, user_frames_first
 from savepoint_formats.layout import Marker, as_records
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.values import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.function_task import KeyLoop
 from savepoint_functions.functions.outputs import OutputBuffer
 from savepoint_functions.functions.rows_by_key import decoded_keys
 from savepoint_spark.columns import spark_schema
-from savepoint_spark.writing.keyed_plan import RunRows
-from savepoint_spark.writing.keyed_rows import NewState
-from savepoint_spark.writing.run_encoding import (
+from savepoint_spark.writing import (
     BATCH_SIZE,
     KEY,
     KEY_GROUP,
     NAMESPACE,
     RUN_SCHEMA,
     TIMESTAMPS,
+    NewState,
     RunEncoding,
+    RunRows,
+    RunSource,
     StateColumn,
 )
-from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_functions.functions.function_plan import KeyedFunctionPlan
     from savepoint_functions.functions.function_task import Ended, FunctionTask
     from savepoint_functions.functions.initial_state import InitialState
     from savepoint_functions.functions.outputs import Outputs
-    from savepoint_spark.writing.keyed_plan import KeyedPlan
-    from savepoint_spark.writing.keyed_rows import Key
+    from savepoint_spark.writing import Key, KeyedPlan
 
 
 _KEY_BYTES = "key bytes"

@@ -11,11 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.named_fields import arranged
-from savepoint_database.types.python_conversion import python_values
-from savepoint_database.types.records import record_maker
-from savepoint_database.types.spark_values import PYTHON, expect_valid
-from savepoint_formats.bytes.chunk import Chunk
+from savepoint_database.types import PYTHON, arranged, expect_valid, python_values, record_maker
+from savepoint_formats.bytes import Chunk
 from savepoint_formats.errors import (
     ColumnNotFoundError,
     ColumnTypeError,

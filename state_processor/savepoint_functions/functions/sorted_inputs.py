@@ -38,18 +38,16 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from savepoint_database.types.spark_values import from_spark
+from savepoint_database.types import from_spark
 from savepoint_formats import layout as layouts
-from savepoint_formats.entries.stored_entries import distinct_hashes
+from savepoint_formats.entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_formats.hashing.key_hash import hashed_key_groups
-from savepoint_formats.hashing.stable_keys import expect_stable
+from savepoint_formats.hashing import expect_stable, hashed_key_groups
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values import arrow_type
 from savepoint_spark.columns import column_of, fits, fitted
-from savepoint_spark.writing.routed_rows import routed
-from savepoint_spark.writing.run_encoding import checked_key_groups, present
+from savepoint_spark.writing import checked_key_groups, present, routed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,9 +55,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.layout import Layout
-    from savepoint_spark.writing.keyed_rows import Key
+    from savepoint_spark.writing import Key
 
 
 KEY_GROUP, ORDER, KEY = "key_group", "order", "key"

@@ -17,13 +17,13 @@ from savepoint_functions.functions.function_calls import expect_kind
 from savepoint_functions.functions.operator_function import ROW, in_structs
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.transformations.function_result import FunctionResult
-from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
+from savepoint_spark.bootstrapping import OperatorStateTransformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import MapStateDescriptor
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import MapStateDescriptor
     from savepoint_functions.functions.broadcast_run import BroadcastFunction
 
 

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.functions.result_table import ResultState, state_ids, table_type
-from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.write_context import PlannedTransformation
+from savepoint_spark.writing import OperatorPlan, PlannedTransformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_functions.functions.batch_plan import BatchFunctionPlan
     from savepoint_functions.functions.broadcast_run import BroadcastResult
     from savepoint_functions.functions.function_plan import FunctionPlan, KeyedFunctionPlan
     from savepoint_functions.functions.outputs import OutputTag
-    from savepoint_spark.bootstrapping.windowed_transformation import (
-        OperatorStateTransformation,
-    )
-    from savepoint_spark.writing.operator_plan import ElementRows
+    from savepoint_spark.bootstrapping import OperatorStateTransformation
+    from savepoint_spark.writing import ElementRows
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from pyspark.sql import functions as F
 
-from savepoint_database.types.types import Types, expect_type
+from savepoint_database.types import Types, expect_type
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_functions.aggregating.accumulators import Reduced
 from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
@@ -17,24 +17,21 @@ from savepoint_functions.transformations.process_transformation import (
     KeyedFunctionVerbs,
     KeyedRowsTransformation,
 )
-from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, columns_of_key
-from savepoint_spark.bootstrapping.windowed_transformation import window_column
+from savepoint_spark.bootstrapping import KeyedColumns, columns_of_key, window_column
 from savepoint_spark.columns import arrow_type_of, column_of, natural_type
-from savepoint_spark.writing.keyed_rows import Key
-from savepoint_spark.writing.write_context import PlannedTransformation
+from savepoint_spark.writing import Key, PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
     from savepoint_functions.aggregating.aggregates import Aggregate
     from savepoint_functions.transformations.windowed_rows import WindowedRows
     from savepoint_functions.windows.window_assigners import WindowAssigner
-    from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
-    from savepoint_spark.writing.operator_plan import OperatorPlan
+    from savepoint_spark.bootstrapping import WindowedStateTransformation
+    from savepoint_spark.writing import OperatorPlan
 
 
 @dataclass(frozen=True, repr=False)

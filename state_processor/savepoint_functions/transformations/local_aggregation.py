@@ -29,7 +29,7 @@ from savepoint_functions.transformations.process_transformation import (
     KeyedRowsTransformation,
 )
 from savepoint_functions.transformations.windowed_rows import WindowedRows
-from savepoint_spark.bootstrapping.windowed_transformation import window_column
+from savepoint_spark.bootstrapping import window_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import TypeInformation
     from savepoint_formats.metadata import OperatorState
     from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
     from savepoint_functions.aggregating.aggregates import Aggregate
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.windows.window_assigners import WindowAssigner
-    from savepoint_spark.writing.write_context import WriteContext
+    from savepoint_spark.writing import WriteContext
 
 TABLE_SIZE = 64 << 20
 

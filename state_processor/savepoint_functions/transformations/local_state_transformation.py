@@ -15,12 +15,11 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, MapType
 
-from savepoint_database.types.spark_values import SPARK
+from savepoint_database.types import SPARK
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_formats.state_files.local_state import as_local
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.tables import SUBTASK
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.state_files import StateKind, as_local
+from savepoint_formats.tables import SUBTASK
+from savepoint_formats.values import arrow_type
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_calls import expect_kind
 from savepoint_functions.functions.function_plan import FunctionPlan
@@ -30,12 +29,10 @@ from savepoint_functions.functions.process_functions import (
 )
 from savepoint_functions.functions.result_table import StateEncoding
 from savepoint_functions.functions.sorted_inputs import KEY, in_order
-from savepoint_spark.changing.local_write import LocalKeyedPlan, LocalStateRows
+from savepoint_spark.changing import LocalKeyedPlan, LocalStateRows
 from savepoint_spark.columns import column_of, fits, spark_schema
-from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
-from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.write_context import PlannedTransformation
+from savepoint_spark.reading import row_types
+from savepoint_spark.writing import Key, KeyedRows, NewState, OperatorPlan, PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,13 +40,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types import StateDescriptor
     from savepoint_formats.metadata import OperatorState
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.result_table import FunctionState
     from savepoint_functions.functions.sorted_inputs import KeyedInput
-    from savepoint_spark.writing.write_context import WriteContext
+    from savepoint_spark.writing import WriteContext
 
 
 @dataclass(frozen=True, repr=False)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import StateDescriptor
     from savepoint_functions.functions.broadcast_run import BroadcastResult
     from savepoint_functions.functions.execution_options import Setting
     from savepoint_functions.functions.process_functions import KeyedFunction

@@ -20,8 +20,7 @@ from savepoint_functions.transformations.local_aggregation import (
     TABLE_SIZE,
     LocalKeyedTransformation,
 )
-from savepoint_spark.bootstrapping.keyed_columns import key_of
-from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
+from savepoint_spark.bootstrapping import OperatorStateTransformation, key_of
 from savepoint_spark.columns import expect_frame
 
 if TYPE_CHECKING:
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import (
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import (
         ListStateDescriptor,
         MapStateDescriptor,
         StateDescriptor,
+        TypeInformation,
     )
-    from savepoint_database.types.types import TypeInformation
     from savepoint_functions.functions.operator_function import OperatorFunction
 
 

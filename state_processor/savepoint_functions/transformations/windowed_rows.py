@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import AggregateFunction
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import AggregateFunction, TypeInformation
     from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.transformations.function_result import (

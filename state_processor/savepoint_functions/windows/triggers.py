@@ -13,14 +13,12 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from savepoint_database.types.descriptors import ReducingStateDescriptor, ValueStateDescriptor
-from savepoint_database.types.types import Types
+from savepoint_database.types import ReducingStateDescriptor, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
     from savepoint_functions.windows.window_assigners import Window
     from savepoint_functions.windows.window_state import TriggerContext
 

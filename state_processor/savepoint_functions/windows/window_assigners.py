@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql import functions as F
 
-from savepoint_database.types.types import Types
+from savepoint_database.types import Types
 from savepoint_functions.functions.sorted_inputs import milliseconds
-from savepoint_spark.reading.functions import GlobalWindow, TimeWindow
+from savepoint_spark.reading import GlobalWindow, TimeWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import TypeInformation
 
 Window = TimeWindow | GlobalWindow
 

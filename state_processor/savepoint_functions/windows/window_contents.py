@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.descriptors import (
+from savepoint_database.types import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     ReducingStateDescriptor,
+    TypeInformation,
 )
-from savepoint_database.types.types import TypeInformation
 from savepoint_formats.snapshots import constructed
 from savepoint_functions.windows.evictors import Evictor, TimestampedValue
-from savepoint_spark.bootstrapping.windowed_transformation import CONTENTS
+from savepoint_spark.bootstrapping import CONTENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_database.types.descriptors import AggregateFunction, StateDescriptor
+    from savepoint_database.types import AggregateFunction, StateDescriptor
     from savepoint_functions.windows.window_assigners import Window
 
 

@@ -9,18 +9,17 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from savepoint_functions.functions.backends.namespaces import plain
-from savepoint_spark.reading.states import State
+from savepoint_spark.reading import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.process_functions import KeyedContext
     from savepoint_functions.windows.window_assigners import Window
-    from savepoint_spark.reading.functions import OutputRow
+    from savepoint_spark.reading import OutputRow
 
 
 def registered_states(

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql.types import StructType
 
-from savepoint_database.types.descriptors import ListStateDescriptor
-from savepoint_database.types.types import Types
+from savepoint_database.types import ListStateDescriptor, Types
 from savepoint_functions.functions.backends.timers import EVENT_TIME, MAX_WATERMARK, timer_states
 from savepoint_functions.functions.keyed_runtime_context import WINDOW_TIMERS
 from savepoint_functions.functions.outputs import LEFT_OUT, OutputTag
@@ -42,7 +41,7 @@ from savepoint_functions.windows.window_state import (
     WindowTimerService,
     merge_namespaces,
 )
-from savepoint_spark.bootstrapping.windowed_transformation import CONTENTS, MERGING_SET
+from savepoint_spark.bootstrapping import CONTENTS, MERGING_SET
 from savepoint_spark.columns import task_columns
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ if TYPE_CHECKING:
     from savepoint_functions.windows.window_contents import WindowContents
     from savepoint_functions.windows.window_functions import ProcessWindowFunction
     from savepoint_functions.windows.window_state import MergedWindows
-    from savepoint_spark.reading.functions import OutputRow
-    from savepoint_spark.reading.states import ListState, State
+    from savepoint_spark.reading import ListState, OutputRow, State
 
 
 @dataclass(frozen=True)

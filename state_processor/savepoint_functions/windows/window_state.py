@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from savepoint_functions.functions.backends.namespaces import plain
 from savepoint_functions.functions.backends.timers import TimerService, timer_maps
 from savepoint_functions.functions.backends.wrapping_states import FoldingAggregatingState
-from savepoint_spark.reading.functions import TimeWindow
-from savepoint_spark.reading.states import ListState, MapState, ReducingState
+from savepoint_spark.reading import ListState, MapState, ReducingState, TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types import StateDescriptor
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends import KeyedStateBackend
     from savepoint_functions.windows.window_assigners import Window
-    from savepoint_spark.reading.states import State
+    from savepoint_spark.reading import State
 
 
 class MergedWindows(NamedTuple):

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Literal, Self
 from pyarrow.types import is_struct
 from pyspark.sql import functions as F
 
-from savepoint_database.types.named_fields import all_places
-from savepoint_database.types.types import Types, expect_type
+from savepoint_database.types import Types, all_places, expect_type
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import job_name
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files.header import VALUE_SERIALIZER
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.arrow_types import ROW_KIND
+from savepoint_formats.state_files import VALUE_SERIALIZER, StateKind
+from savepoint_formats.values import ROW_KIND
 from savepoint_spark.bootstrapping.windowed_transformation import (
     WindowedStateTransformation,
     window_column,
@@ -35,12 +33,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import StateDescriptor, TypeInformation
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files import StateMetaInfo
 
 USER_TIMERS = "user-timers"
 

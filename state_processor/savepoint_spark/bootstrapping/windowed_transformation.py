@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Self
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructType, TimestampType
 
-from savepoint_database.types.descriptors import (
+from savepoint_database.types import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
+    Types,
 )
-from savepoint_database.types.types import Types
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.python_state.stored_forms import job_name, python_key
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.snapshot import Operator
+    from savepoint_database.types import StateDescriptor, TypeInformation
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
     from savepoint_spark.writing.operator_plan import ElementRows

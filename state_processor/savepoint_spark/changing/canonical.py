@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import ConversionError, SavepointError
 from savepoint_formats.metadata import KeyedHandleType
-from savepoint_formats.state_files.header import BackendStateType
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.catalog import keyed_headers
+from savepoint_formats.state_files import BackendStateType, StateKind
+from savepoint_formats.tables import keyed_headers
 
 if TYPE_CHECKING:
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.metadata.checkpoint import SubtaskState
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.metadata import SubtaskState
 
 
 def needs_conversion(operator: Operator) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, Self
 
-from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms
+from savepoint_database.snapshot import DEFAULT_FORMS, ValueForms
 from savepoint_formats.errors import (
     KeyTypeError,
     SchemaChangeError,
@@ -15,9 +15,9 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
-from savepoint_formats.snapshots.renamed_classes import class_names
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.snapshots import class_names
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.values import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
@@ -38,10 +38,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.renamed_classes import ClassRename
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.snapshots import ClassRename, TypeSerializerSnapshot
+    from savepoint_formats.state_files import State
+    from savepoint_formats.tables import Table
     from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.changing.order import StageRule
     from savepoint_spark.writing.keyed_plan import KeyedPlan

@@ -15,10 +15,9 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
-from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
-from savepoint_formats.state_files.header import VALUE_SERIALIZER
-from savepoint_formats.state_files.state import StateKind, key_layout
-from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
+from savepoint_formats.scan import ReadOptions, checked_subclasses
+from savepoint_formats.state_files import VALUE_SERIALIZER, StateKind, key_layout
+from savepoint_formats.values import checked_nanoseconds
 from savepoint_spark.changing.access_times import (
     NewTimes,
     has_times,
@@ -48,16 +47,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.pass_through.divided_entries import ListedKeys
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.struct_edit import StructEdit
-    from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.hashing import HashKeys
+    from savepoint_formats.pass_through import ListedKeys
+    from savepoint_formats.scan import UndescribedSubclasses
+    from savepoint_formats.snapshots import StructEdit, TypeSerializerSnapshot
+    from savepoint_formats.state_files import State, StateMetaInfo
+    from savepoint_formats.tables import Table
+    from savepoint_formats.values import Nanoseconds
     from savepoint_spark.changing.present_names import Names
     from savepoint_spark.writing.operator_plan import ElementRows
 

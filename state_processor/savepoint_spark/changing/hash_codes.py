@@ -9,20 +9,25 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.errors import UnstableHashError, within
-from savepoint_formats.hashing.hash_shapes import HashShape, shape_hashes, structure
-from savepoint_formats.hashing.inferred_hash_codes import SAMPLE_SIZE, inferred_hash_code
-from savepoint_formats.hashing.key_hash import key_hashes
-from savepoint_formats.key_groups.ranges import key_groups_of
-from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.tables.tables import KEY
+from savepoint_formats.hashing import (
+    SAMPLE_SIZE,
+    HashShape,
+    inferred_hash_code,
+    key_hashes,
+    shape_hashes,
+    structure,
+)
+from savepoint_formats.key_groups import key_groups_of
+from savepoint_formats.scan import ReadOptions
+from savepoint_formats.tables import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.layout import Layout
 
 _KEY_GROUP = "key_group"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, Self
 
-from savepoint_formats.snapshots.renamed_classes import ClassRename
+from savepoint_formats.snapshots import ClassRename
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files import StateMetaInfo
     from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
     from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.shuffled_runs import RunSource

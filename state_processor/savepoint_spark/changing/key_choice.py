@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
-from savepoint_formats.pass_through.divided_entries import ListedKeys
+from savepoint_formats.pass_through import ListedKeys
 from savepoint_spark.changing.table_rows import ENCODED_KEY
 from savepoint_spark.session.tasks import collected, typed_errors
 

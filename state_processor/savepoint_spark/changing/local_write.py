@@ -19,15 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from savepoint_database.types.python_conversion import given, in_one_form, python_values
+from savepoint_database.types import given, in_one_form, python_values
 from savepoint_formats.errors import MergeError, SubtaskError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import without_ttl
-from savepoint_formats.pass_through.merged_instances import LocalSections, MergedInstances
-from savepoint_formats.scan.merged_columns import instance_layout, merge_of, mergeable_states
-from savepoint_formats.state_files.state import keyed_states
-from savepoint_formats.tables.tables import SUBTASK
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.pass_through import LocalSections, MergedInstances
+from savepoint_formats.scan import instance_layout, merge_of, mergeable_states
+from savepoint_formats.state_files import keyed_states
+from savepoint_formats.tables import SUBTASK
+from savepoint_formats.values import arrow_type
 from savepoint_spark.writing.keyed_plan import KeyedFiles, KeyedPlan, owner_of, runs_of
 from savepoint_spark.writing.run_encoding import RUN_SCHEMA, RUNS, gathered
 from savepoint_spark.writing.shuffled_runs import RunSource
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, Row
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.scan.merged_columns import MergeInstances
-    from savepoint_formats.state_files.canonical_file import Run
-    from savepoint_formats.state_files.state import State
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.scan import MergeInstances
+    from savepoint_formats.state_files import Run, State
     from savepoint_spark.writing.keyed_rows import KeyedRows
     from savepoint_spark.writing.run_encoding import RunEncoding
     from savepoint_spark.writing.shuffled_runs import RunRow

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_ranges import EntryRanges, key_groups_at
-from savepoint_formats.entries.frames import section_frames
-from savepoint_formats.entries.stored_entries import StoredEntries, runs
+from savepoint_formats.bytes import Chunk
+from savepoint_formats.entries import (
+    EntryRanges,
+    StoredEntries,
+    key_groups_at,
+    runs,
+    section_frames,
+)
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.metadata import DistributionMode
-from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.state_files.canonical_file import END_OF_SECTION
-from savepoint_formats.state_files.state_chunk import StateChunk
+from savepoint_formats.pass_through import NewKeyGroups
+from savepoint_formats.state_files import END_OF_SECTION, StateChunk
 from savepoint_spark.session.tasks import run_through
 from savepoint_spark.writing.keyed_plan import RunRows
 from savepoint_spark.writing.operator_plan import ELEMENT_SCHEMA, ELEMENTS
@@ -33,11 +36,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, Row
 
-    from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.pass_through.changed_entries import EntryChanges
-    from savepoint_formats.state_files.operator_state import Step
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.hashing import HashKeys
+    from savepoint_formats.pass_through import EntryChanges
+    from savepoint_formats.state_files import State, Step
+    from savepoint_formats.values import KryoDialect
     from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.shuffled_runs import MakeRuns, RunSource
 

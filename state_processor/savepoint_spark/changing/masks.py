@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from savepoint_formats.pass_through.changed_entries import EntryChange
+from savepoint_formats.pass_through import EntryChange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.state_files.state import State
+    from savepoint_formats.hashing import HashKeys
+    from savepoint_formats.state_files import State
 
 
 class MaskedEntries(EntryChange, Protocol):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.pass_through.recoded_entries import RecodedStates, recoded
-from savepoint_formats.state_files.state import keyed_state
+from savepoint_formats.pass_through import RecodedStates, recoded
+from savepoint_formats.state_files import keyed_state
 from savepoint_spark.changing.stored_operator_state import (
     element_layout,
 )
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.pass_through.changed_entries import GatheringChange
+    from savepoint_formats.pass_through import GatheringChange
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.state_files.operator_state import Step
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.state_files import StateMetaInfo, Step
+    from savepoint_formats.values import KryoDialect
     from savepoint_spark.writing.operator_plan import NewOperatorState
 
     Values = Iterator[tuple[Layout, bytes]]

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
 from savepoint_formats.layout import holds_kryo
-from savepoint_formats.pass_through.changed_entries import GatheringChange
-from savepoint_formats.pass_through.recoded_entries import RecodedStates, may_hold_name, renamed
+from savepoint_formats.pass_through import GatheringChange, RecodedStates, may_hold_name, renamed
 from savepoint_formats.program.survey import unknown_classes
-from savepoint_formats.scan.subclasses_seen import Glance, seen_subclasses
-from savepoint_formats.state_files.state import entry_layouts
-from savepoint_formats.tables.catalog import operator_infos
-from savepoint_formats.values.named_values import may_name_classes
-from savepoint_formats.values.subclass_values import Subclass
+from savepoint_formats.scan import Glance, seen_subclasses
+from savepoint_formats.state_files import entry_layouts
+from savepoint_formats.tables import operator_infos
+from savepoint_formats.values import Subclass, may_name_classes
 from savepoint_spark.changing.stored_operator_state import (
     described_layout,
     element_arrays,
@@ -36,11 +34,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.layout import Layout
-    from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.snapshots.renamed_classes import ClassRename
-    from savepoint_formats.state_files.state import State
+    from savepoint_formats.snapshots import ClassRename, TypeSerializerSnapshot
+    from savepoint_formats.state_files import State
     from savepoint_spark.changing.migration import Migration
     from savepoint_spark.changing.stored_operator_state import StoredElements
     from savepoint_spark.writing.operator_plan import NewOperatorState

@@ -12,10 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
-from savepoint_formats.new_snapshot.copying import copied
-from savepoint_formats.pass_through.changed_entries import EntryChanges
-from savepoint_formats.state_files.local_state import as_keyed
-from savepoint_formats.state_files.state_v2 import expect_synchronous
+from savepoint_formats.new_snapshot import copied
+from savepoint_formats.pass_through import EntryChanges
+from savepoint_formats.state_files import as_keyed, expect_synchronous
 from savepoint_spark.changing.canonical import expect_convertible
 from savepoint_spark.changing.changed_table import (
     ChangedTable,
@@ -48,13 +47,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.pass_through.divided_entries import KeyChoice, ListedKeys
-    from savepoint_formats.pass_through.merged_instances import MergedInstances
+    from savepoint_formats.pass_through import KeyChoice, ListedKeys, MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files import StateMetaInfo
     from savepoint_spark.changing.masks import MaskedEntries, Masks
     from savepoint_spark.changing.migration import Migration
     from savepoint_spark.changing.present_names import Names

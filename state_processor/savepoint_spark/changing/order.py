@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.named_values import may_name_classes
+from savepoint_formats.values import may_name_classes
 from savepoint_spark.changing.named_classes import naming_states
 
 if TYPE_CHECKING:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.bytes import DataOutputView
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import InlineStream, OperatorStateOffsets, SubtaskState
-from savepoint_formats.pass_through.changed_entries import ChangedHandles, EntryChanges
+from savepoint_formats.pass_through import ChangedHandles, EntryChanges
 from savepoint_formats.sources.changed_source import ChangedHandle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
-from savepoint_formats.state_files.header import (
+from savepoint_formats.state_files import (
+    ChangedElements,
     KeyedBackendHeader,
     OperatorBackendHeader,
     StateMetaInfo,
+    keyed_states,
 )
-from savepoint_formats.state_files.operator_state import ChangedElements
-from savepoint_formats.state_files.state import keyed_states
-from savepoint_formats.values.named_values import with_new_names
+from savepoint_formats.values import with_new_names
 from savepoint_spark.changing.stored_operator_state import (
     StoredElements,
     operator_states,
@@ -33,10 +33,10 @@ from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.metadata import OperatorStateHandle
-    from savepoint_formats.state_files.operator_state import Step
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.state_files import Step
+    from savepoint_formats.values import KryoDialect
     from savepoint_spark.changing.header_changes import HeaderChanges
     from savepoint_spark.changing.operator_changes import OperatorChanges
     from savepoint_spark.writing.operator_plan import NewOperatorState

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType
 
-from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.tables import tables_of
-from savepoint_formats.tables.visible import timer_service
+from savepoint_formats.state_files import TIMER_STATE_PREFIX, StateKind
+from savepoint_formats.tables import tables_of, timer_service
 from savepoint_spark.columns import column_of
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.tables import Table
 
     Names = Mapping[str, str | None]
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import RescaleError
 from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.sources.changed_source import ChangedHandle
-from savepoint_formats.state_files.operator_state import ChangedElements
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files import ChangedElements, StateKind
 
 if TYPE_CHECKING:
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.metadata import OperatorState
 
 

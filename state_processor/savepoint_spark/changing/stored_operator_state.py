@@ -16,19 +16,16 @@ import pyarrow as pa
 from savepoint_formats.errors import MigrationError, within
 from savepoint_formats.layout import MapOf
 from savepoint_formats.metadata import DistributionMode
-from savepoint_formats.scan.splits import operator_splits
-from savepoint_formats.snapshots.extracted import elements_of, has_own_serializer
-from savepoint_formats.snapshots.pojo import layouts_with_subclasses
-from savepoint_formats.state_files import operator_state
-from savepoint_formats.state_files.header import (
+from savepoint_formats.scan import operator_splits
+from savepoint_formats.snapshots import elements_of, has_own_serializer, layouts_with_subclasses
+from savepoint_formats.state_files import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
     VALUE_SERIALIZER,
     OperatorBackendHeader,
+    operator_state,
 )
-from savepoint_formats.values.kryo.known_classes import FINAL_CLASSES
-from savepoint_formats.values.kryo_collections import collection_places, is_generic
-from savepoint_formats.values.recoding import element_classes
+from savepoint_formats.values import FINAL_CLASSES, collection_places, element_classes, is_generic
 from savepoint_spark.session.tasks import rows_of_tasks
 from savepoint_spark.writing.operator_plan import (
     ELEMENTS,
@@ -42,13 +39,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.layout import KryoField, Layout, TypeArgument
     from savepoint_formats.metadata import OperatorStateHandle
-    from savepoint_formats.snapshots.extracted import Elements
-    from savepoint_formats.state_files.operator_state import Step
-    from savepoint_formats.values.kryo.dialect import KryoDialect
-    from savepoint_formats.values.kryo_collections import CollectionPlace
+    from savepoint_formats.snapshots import Elements
+    from savepoint_formats.state_files import Step
+    from savepoint_formats.values import CollectionPlace, KryoDialect
 
     OfSubtask = tuple[int, OperatorStateHandle]
     Places = tuple[CollectionPlace, ...]

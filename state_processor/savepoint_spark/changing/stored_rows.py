@@ -10,15 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
-from savepoint_formats.pass_through.changed_entries import EntryChanges
-from savepoint_formats.pass_through.copied_sections import StoredSections
-from savepoint_formats.pass_through.stored_states import PassThrough, stored_runs
-from savepoint_formats.scan.splits import (
-    SPLIT_SIZE,
-    check_subtasks,
-    key_group_sizes,
-    ranges_of_handle,
-)
+from savepoint_formats.pass_through import EntryChanges, PassThrough, StoredSections, stored_runs
+from savepoint_formats.scan import SPLIT_SIZE, check_subtasks, key_group_sizes, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_spark.changing.local_write import LOCAL_RUNS, of_subtask
@@ -34,14 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.hashing import HashKeys
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
-    from savepoint_formats.pass_through.changed_entries import EntryChange
-    from savepoint_formats.pass_through.divided_entries import KeyChoice
+    from savepoint_formats.pass_through import EntryChange, KeyChoice
     from savepoint_formats.sources.keyed_source import StoredHandle
-    from savepoint_formats.state_files.state_chunk import StateChunk
+    from savepoint_formats.state_files import StateChunk
 
 _SPLITS_OF_TASK = 8
 """Limit of splits per task; its memory does not grow with them."""

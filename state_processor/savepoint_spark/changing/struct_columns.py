@@ -12,8 +12,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from savepoint_database.types.named_fields import arranged
-from savepoint_database.types.spark_values import bounds
+from savepoint_database.types import arranged, bounds
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import (
     Layout,
@@ -21,12 +20,10 @@ from savepoint_formats.layout import (
     as_records,
     nodes_of,
 )
-from savepoint_formats.scan.subclasses_seen import Glance, seen_subclasses
-from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_KEY, MAP_VALUE
-from savepoint_formats.tables.tables import KEY
-from savepoint_formats.tables.visible import stored_key
-from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.kryo.structs import UNDECODED
+from savepoint_formats.scan import Glance, seen_subclasses
+from savepoint_formats.snapshots import ELEMENT, MAP_KEY, MAP_VALUE
+from savepoint_formats.tables import KEY, stored_key
+from savepoint_formats.values import UNDECODED, arrow_type
 from savepoint_spark.changing.stored_operator_state import rewritten_state
 from savepoint_spark.columns import as_type
 from savepoint_spark.writing.keyed_rows import NewState
@@ -40,9 +37,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.snapshots.struct_edit import StructEdit
-    from savepoint_formats.state_files.state import State
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.snapshots import StructEdit
+    from savepoint_formats.state_files import State
     from savepoint_spark.changing.changed_table import ChangedTable
 
 VALUE = "value"

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType
 
-from savepoint_database.types.spark_values import SPARK, from_spark, leaves
+from savepoint_database.types import SPARK, from_spark, leaves
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.pass_through.divided_entries import encoded_visible_keys
-from savepoint_formats.scan.splits import bytes_of_splits
-from savepoint_formats.tables.tables import KEY
+from savepoint_formats.pass_through import encoded_visible_keys
+from savepoint_formats.scan import bytes_of_splits
+from savepoint_formats.tables import KEY
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.session.tasks import rows_of_tasks
 
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.pass_through.divided_entries import ListedKeys
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
+    from savepoint_formats.pass_through import ListedKeys
+    from savepoint_formats.scan import Split, TableScan
+    from savepoint_formats.values import Nanoseconds
 
 ENCODED_KEY = "$encoded key"
 

@@ -17,13 +17,12 @@ from pyspark.sql.types import StructField, StructType
 
 from savepoint_database.files.schema_texts import flink_type
 from savepoint_formats.python_state.stored_forms import python_key
-from savepoint_formats.tables.tables import KEY
-from savepoint_formats.values.arrow_types import is_nullable_key
-from savepoint_formats.values.scala_values import SCALA_LAYOUTS
+from savepoint_formats.tables import KEY
+from savepoint_formats.values import SCALA_LAYOUTS, is_nullable_key
 
 if TYPE_CHECKING:
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.scan import TableScan
+    from savepoint_formats.tables import Table
 
 
 def with_facts(schema: StructType, scan: TableScan) -> StructType:

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from savepoint_database.snapshot.key_types import key_types_of, types_of_option
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import Snapshot, key_types_of, types_of_option
 from savepoint_formats.errors import TableNotFoundError
-from savepoint_formats.tables.tables import KEY
-from savepoint_formats.values.kryo.descriptions import kryo_classes_of
+from savepoint_formats.tables import KEY
+from savepoint_formats.values import kryo_classes_of
 from savepoint_spark.reading.column_facts import are_present, with_present_keys
 from savepoint_spark.reading.source_options import FORMAT, SourceOptions, flag_of, names_of
 from savepoint_spark.reading.table_read import TableRead
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
+    from savepoint_formats.scan import Split, TableScan
 
 
 @dataclass(frozen=True)

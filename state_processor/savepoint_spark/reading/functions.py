@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from savepoint_database.types.python_conversion import shaped
+from savepoint_database.types import shaped
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.layout import MapOf
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values import arrow_type
 from savepoint_spark.reading.states import (
     AggregatingState,
     ListState,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
-    from savepoint_database.types.descriptors import (
+    from savepoint_database.types import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
         MapStateDescriptor,

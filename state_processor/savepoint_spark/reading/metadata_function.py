@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.udtf import UserDefinedTableFunction
 
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import Snapshot
 from savepoint_spark.session.session import is_remote
 
 if TYPE_CHECKING:

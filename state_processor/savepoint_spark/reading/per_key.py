@@ -18,18 +18,12 @@ import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql.types import StructType, _parse_datatype_string
 
-from savepoint_database.types.python_conversion import (
-    OutputRows,
-    Place,
-    python_values,
-    state_values,
-)
-from savepoint_database.types.spark_values import PYTHON
+from savepoint_database.types import PYTHON, OutputRows, Place, python_values, state_values
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups import KeyGroupRange
-from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.tables.tables import Column, tables_of
+from savepoint_formats.scan import ReadOptions
+from savepoint_formats.state_files import State, StateKind
+from savepoint_formats.tables import Column, tables_of
 from savepoint_spark.columns import arrow_schema
 from savepoint_spark.reading.functions import (
     KeyedStateReaderFunction,
@@ -45,12 +39,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_formats.layout import Layout
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
-    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.scan import Split, TableScan
+    from savepoint_formats.tables import Table
     from savepoint_spark.reading.functions import ReaderFunction
     from savepoint_spark.reading.source_options import SourceOptions
 

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.key_groups import KeyGroupRange
-from savepoint_formats.scan.read_options import ReadOptions, checked_key_groups
+from savepoint_formats.scan import ReadOptions, checked_key_groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from savepoint_formats.locations.path_rules import PathRules
+    from savepoint_formats.locations import PathRules
 
 FORMAT = "savepoint"
 """The name of the data source."""

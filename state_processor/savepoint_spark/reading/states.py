@@ -14,24 +14,24 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from savepoint_database.types.descriptors import (
+from savepoint_database.types import (
     AggregatingStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
+    in_one_form,
 )
-from savepoint_database.types.python_conversion import in_one_form
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import without_ttl
-from savepoint_formats.scan.merged_columns import instance_layout
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.scan import instance_layout
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.values import arrow_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_formats.state_files.state import State as StoredState
+    from savepoint_database.types import StateDescriptor
+    from savepoint_formats.state_files import State as StoredState
 
     MergeFunction = Callable[[Any, Any], Any]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_database.rows.row_condition import FilteredScan
-from savepoint_database.types.spark_values import SPARK
+from savepoint_database.types import SPARK
 from savepoint_formats.printable import printable
-from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, bytes_of_splits
+from savepoint_formats.scan import SPLIT_SIZE, KeyedSplit, bytes_of_splits
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading.column_facts import with_facts
 from savepoint_spark.session.tasks import rows_of_tasks
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.scan.scan import TableScan
-    from savepoint_formats.scan.splits import Split
+    from savepoint_formats.scan import Split, TableScan
     from savepoint_spark.reading.source_options import SourceOptions
 
 logger = logging.getLogger("state_processor")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from savepoint_database.types.python_conversion import Place, python_values, state_values
-from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_database.types import Place, python_values, state_values
+from savepoint_formats.state_files import State, StateKind
+from savepoint_formats.values import arrow_type
 from savepoint_spark.reading.functions import (
     GlobalWindow,
     TimeWindow,
@@ -29,7 +29,7 @@ from savepoint_spark.reading.states import hashable
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from savepoint_database.types.records import Record
+    from savepoint_database.types import Record
     from savepoint_spark.reading.per_key import KeyGroupRows, TimersOf
 
 CONTENTS = "window-contents"

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_database.types import user_frames_first
 from savepoint_formats.errors import FormatError, JobError, SavepointError
 from savepoint_spark.session.session import is_remote
 from savepoint_spark.workers.worker_garbage import keep_what_is_imported

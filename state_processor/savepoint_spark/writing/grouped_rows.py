@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats.errors import OverlappingWindowsError
-from savepoint_formats.values.element_rows import Collections
+from savepoint_formats.values import Collections
 from savepoint_spark.columns import column_of
 from savepoint_spark.writing.keyed_rows import KeyedRows
 from savepoint_spark.writing.run_encoding import KEY, NAMESPACE

@@ -23,10 +23,8 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
-from savepoint_formats.pass_through.copied_sections import PlacedRuns
-from savepoint_formats.state_files.canonical_file import CanonicalFile
-from savepoint_formats.state_files.header import KeyedBackendHeader
-from savepoint_formats.state_files.state_v2 import expect_synchronous
+from savepoint_formats.pass_through import PlacedRuns
+from savepoint_formats.state_files import CanonicalFile, KeyedBackendHeader, expect_synchronous
 from savepoint_spark.session.tasks import run_through, typed_errors
 from savepoint_spark.writing.routed_rows import routed
 from savepoint_spark.writing.run_encoding import HASH_SIZE
@@ -40,11 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, Row
 
     from savepoint_formats.metadata import KeyGroupsHandle
-    from savepoint_formats.new_snapshot.directory import NewSnapshot
-    from savepoint_formats.pass_through.copied_sections import StoredSections
+    from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.pass_through import StoredSections
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.canonical_file import Run
-    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files import Run, StateMetaInfo
     from savepoint_spark.writing.shuffled_runs import RunRow, RunSource
     from savepoint_spark.writing.write_context import WriteContext
 

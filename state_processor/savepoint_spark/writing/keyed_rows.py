@@ -13,16 +13,16 @@ from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Int, Long, VoidNamespace, as_records, without_ttl
 from savepoint_formats.python_state.stored_forms import KEY_FIELD, python_key
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files.header import (
+from savepoint_formats.state_files import (
     KEYED_STATE_TYPE,
     NAMESPACE_SERIALIZER,
     VALUE_SERIALIZER,
     BackendStateType,
     KeyedStateType,
+    StateKind,
     StateMetaInfo,
 )
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_formats.values import ROW_KIND, ROW_KINDS
 from savepoint_spark.columns import column_of, fits, fitted, fitting, shown_layout, spark_type
 from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE, RunEncoding, StateColumn
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, Row
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_database.types import StateDescriptor
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions as F
 
-from savepoint_database.types.spark_values import from_spark
+from savepoint_database.types import from_spark
 from savepoint_formats.errors import DuplicateKeyError, within
 from savepoint_formats.layout import written_kryo
 from savepoint_formats.metadata import (
@@ -34,12 +34,8 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.state_files.operator_state import (
-    BroadcastEntries,
-    ListElements,
-    OperatorStateFile,
-)
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.state_files import BroadcastEntries, ListElements, OperatorStateFile
+from savepoint_formats.values import arrow_type
 from savepoint_spark.columns import fitted, shown_layout
 from savepoint_spark.session.tasks import run_through, typed_errors
 from savepoint_spark.writing.routed_rows import routed
@@ -52,7 +48,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorStateHandle
-    from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.new_snapshot import NewSnapshot
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_spark.writing.keyed_plan import KeyedPlan
     from savepoint_spark.writing.write_context import WriteContext

@@ -20,22 +20,23 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.types.spark_values import from_spark
-from savepoint_formats.entries.entry_encoder import (
+from savepoint_database.types import from_spark
+from savepoint_formats.entries import (
     KeyColumns,
     ListEncoder,
     MapEncoder,
     TimerEncoder,
     ValueEncoder,
+    distinct_hashes,
+    runs,
 )
-from savepoint_formats.entries.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, UnstableHashError, within
-from savepoint_formats.hashing.key_hash import hashed_key_groups
+from savepoint_formats.hashing import hashed_key_groups
 from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.visible import stream_elements, with_times
-from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.tables import stream_elements, with_times
+from savepoint_formats.values import arrow_type
 from savepoint_spark.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.entries.entry_encoder import EncodedEntries
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.entries import EncodedEntries
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.layout import Layout
 
 RUNS = "key_group INT, run BINARY, keys BINARY"

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_database.types import user_frames_first
 from savepoint_formats.errors import SavepointError
 from savepoint_spark.writing.run_encoding import RUNS
 
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from savepoint_formats.new_snapshot.directory import NewSnapshot
-    from savepoint_formats.new_snapshot.new_file import NewFile
-    from savepoint_formats.pass_through.copied_sections import StoredSections
+    from savepoint_formats.new_snapshot import NewFile, NewSnapshot
+    from savepoint_formats.pass_through import StoredSections
 
     MakeRuns = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
 from savepoint_formats.python_state.stored_forms import is_python_state
-from savepoint_formats.snapshots.shown import ShownAs
-from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
-from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.state_files.state_v2 import as_synchronous
-from savepoint_formats.tables.catalog import keyed_headers, raw_timers, registered_infos
+from savepoint_formats.snapshots import ShownAs
+from savepoint_formats.state_files import (
+    VALUE_SERIALIZER,
+    BackendStateType,
+    as_synchronous,
+    key_layout,
+)
+from savepoint_formats.tables import keyed_headers, raw_timers, registered_infos
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files import StateMetaInfo
 
 
 @dataclass(frozen=True)

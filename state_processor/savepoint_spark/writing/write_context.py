@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.new_snapshot import NewSnapshot
     from savepoint_spark.writing.operator_plan import OperatorPlan
 
 

@@ -12,18 +12,21 @@ from pyspark.sql import functions as F
 
 from savepoint_database.files.table_files import TableFiles
 from savepoint_database.files.table_format import TableFormat
-from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
+from savepoint_database.types import ListStateDescriptor, MapStateDescriptor
 from savepoint_formats.errors import DescriptionError, SavepointError
 from savepoint_formats.layout import without_ttl
-from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
-from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
-from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, columns_of_key, key_of
-from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
-from savepoint_spark.changing.stored_operator_state import rewritten_state
+from savepoint_formats.tables import KEYED_STATE, WINDOW_STATE
+from savepoint_formats.values import ROW_KIND, arrow_type
+from savepoint_spark.bootstrapping import (
+    KeyedColumns,
+    OperatorStateTransformation,
+    columns_of_key,
+    key_of,
+)
+from savepoint_spark.changing import rewritten_state
 from savepoint_spark.columns import column_of, spark_schema
-from savepoint_spark.session.tasks import rows_of_tasks
-from savepoint_spark.writing.operator_plan import OperatorRows
-from savepoint_spark.writing.run_encoding import KEY_GROUP
+from savepoint_spark.session import rows_of_tasks
+from savepoint_spark.writing import KEY_GROUP, OperatorRows
 from state_processor.importing.import_description import ImportDescription
 from state_processor.savepoint.savepoint import Savepoint
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.layout import Layout
-    from savepoint_spark.writing.write_context import StateTransformation
+    from savepoint_spark.writing import StateTransformation
     from state_processor.importing.import_description import (
         KeyedDescription,
         LikeDescription,

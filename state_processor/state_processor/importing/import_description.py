@@ -17,15 +17,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
-from savepoint_database.types.descriptors import (
+from savepoint_database.types import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
+    YamlSection,
+    parse_parts,
+    parse_type,
 )
-from savepoint_database.types.type_names import parse_parts, parse_type
-from savepoint_database.types.yaml_section import YamlSection
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.key_groups import MAX_PARALLELISM
 
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_database.types.types import TypeInformation
+    from savepoint_database.types import StateDescriptor, TypeInformation
 
 _DESCRIPTORS: dict[str, Callable[[str, str], StateDescriptor]] = {
     "value": lambda name, text: ValueStateDescriptor(name, parse_type(text)),

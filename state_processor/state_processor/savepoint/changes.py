@@ -6,10 +6,10 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, overload
 
-from savepoint_database.snapshot.operator import Operator
+from savepoint_database.snapshot import Operator
 from savepoint_formats.errors import LostStateWarning, OperatorExistsError
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_spark.writing.write_context import OfKeyGroups, PlannedTransformation
+from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_spark.writing import OfKeyGroups, PlannedTransformation
 from state_processor.savepoint.file_changes import FileChanges
 from state_processor.savepoint.new_operator import combined, id_and_uid, operator_with
 from state_processor.savepoint.transplants import transplanted
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_spark.writing.write_context import StateTransformation
+    from savepoint_formats.hashing import HashKeys
+    from savepoint_spark.writing import StateTransformation
     from state_processor.savepoint.writer import SavepointWriter
 
 SnapshotFormat = Literal["canonical"]
@@ -200,7 +200,7 @@ class SavepointChanges(FileChanges):
             >>> corrected = totals.withColumn("total", abs("total"))
             >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
         """
-        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
         if isinstance(name, str):
             if data is None:
@@ -277,7 +277,7 @@ class SavepointChanges(FileChanges):
         }
         for shape in given.values():
             if isinstance(shape, str):
-                from savepoint_formats.hashing.hash_shapes import HashShape  # noqa: PLC0415  # kernels
+                from savepoint_formats.hashing import HashShape  # noqa: PLC0415  # kernels
 
                 HashShape.parse(shape)
         operators = tuple(

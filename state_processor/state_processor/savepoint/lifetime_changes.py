@@ -42,7 +42,7 @@ class LifetimeChanges(ConstantChanges):
             >>> savepoint.set_ttl("sessions", "last_seen", on=True).write("s3://jobs/with-ttl")
         """
         from savepoint_extensions.lifecycle.times_to_live import with_time_to_live  # noqa: PLC0415  # Spark is slow
-        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
         if at is not None and not on:
             raise ValueError("at is the time of access that values get, so it needs on=True")
@@ -78,7 +78,7 @@ class LifetimeChanges(ConstantChanges):
             >>> savepoint.expire("sessions", older_than=timedelta(days=7)).write("s3://jobs/small")
         """
         from savepoint_extensions.lifecycle.times_to_live import without_expired  # noqa: PLC0415  # Spark is slow
-        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
         if older_than < timedelta():
             raise ValueError(f"older_than is {older_than}, expected a time to live")

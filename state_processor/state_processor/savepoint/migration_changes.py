@@ -9,7 +9,7 @@ from state_processor.savepoint.privacy_changes import PrivacyChanges
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from savepoint_database.types.class_library import ClassToDescribe
+    from savepoint_database.types import ClassToDescribe
     from savepoint_extensions.upgrade.flink_releases import FlinkRelease
     from savepoint_extensions.upgrade.from_scala import ScalaTarget
     from state_processor.savepoint.writer import SavepointWriter

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups import OperatorId
 from savepoint_spark import changing
-from savepoint_spark.writing.write_context import GoingOn, PlannedTransformation
+from savepoint_spark.writing import GoingOn, PlannedTransformation
 from state_processor.savepoint.planned_operator import AlteredOperator, MadeOperator
 
 if TYPE_CHECKING:
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_spark.writing.write_context import StateTransformation
+    from savepoint_database.snapshot import Operator
+    from savepoint_spark.writing import StateTransformation
     from state_processor.savepoint.planned_operator import PlannedOperator
 
 _HASH = re.compile("[0-9a-f]{32}")

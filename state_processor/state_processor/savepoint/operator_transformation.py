@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_extensions.sql_jobs.history.sql_operator import SqlOperator
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
 
 
 class OperatorTransformation:

@@ -7,23 +7,22 @@ from dataclasses import dataclass, replace
 from inspect import isfunction
 from typing import TYPE_CHECKING, NoReturn
 
-from savepoint_formats.key_groups.ranges import expect_parallelism
-from savepoint_formats.values.kryo.dialect import KryoVersion
+from savepoint_formats.key_groups import expect_parallelism
+from savepoint_formats.values import KryoVersion
 from savepoint_spark import changing
-from savepoint_spark.writing.write_context import PlannedTransformation
+from savepoint_spark.writing import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_database.snapshot import Operator
+    from savepoint_formats.hashing import HashKeys
     from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.metadata import OperatorState
-    from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.order import StageRule
-    from savepoint_spark.writing.write_context import StateTransformation
+    from savepoint_spark.changing import ChangedOperator, StageRule
+    from savepoint_spark.writing import StateTransformation
 
 
 @dataclass(frozen=True, slots=True, repr=False)

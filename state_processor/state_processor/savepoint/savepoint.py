@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database import types as described_types
-from savepoint_database.snapshot.opening import opening_of
-from savepoint_spark.session.session import expect_session, tasks_at_once
+from savepoint_database.snapshot import opening_of
+from savepoint_spark.session import expect_session, tasks_at_once
 from state_processor.savepoint.connector_verbs import ConnectorVerbs
 from state_processor.savepoint.privacy_verbs import PrivacyVerbs
 from state_processor.savepoint.size_verbs import SizeVerbs
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_database.snapshot.key_types import GivenType, StateTypes
-    from savepoint_database.types.class_library import ClassToDescribe, DescribedClasses
+    from savepoint_database.snapshot import GivenType, StateTypes
+    from savepoint_database.types import ClassToDescribe, DescribedClasses
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 

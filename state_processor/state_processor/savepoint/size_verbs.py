@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

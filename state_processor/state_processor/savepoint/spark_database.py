@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
 
-from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.snapshot import SqlTables
 from savepoint_database.sql import SqlResult
 from savepoint_database.sql.scan_dataset import SqlRows
 from savepoint_database.sql.sql_text import (
@@ -24,26 +24,31 @@ from savepoint_database.sql.sql_text import (
     rewritten,
     words,
 )
-from savepoint_database.types.spark_values import EXPORTED
-from savepoint_database.types.sql_names import distinct, literal, quoted, unquoted
-from savepoint_database.types.timer_dates import LAST_MS, dated_columns
+from savepoint_database.types import (
+    EXPORTED,
+    LAST_MS,
+    dated_columns,
+    distinct,
+    literal,
+    quoted,
+    unquoted,
+)
 from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, TableFileError
-from savepoint_formats.locations.location import Location, absolute, is_local
-from savepoint_formats.new_snapshot.whole_files import whole_file
-from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.values.arrow_types import spark_type_name
-from savepoint_spark.reading.source_options import FORMAT, SourceOptions
-from savepoint_spark.session.session import expect_release
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_formats.locations import Location, absolute, is_local
+from savepoint_formats.new_snapshot import whole_file
+from savepoint_formats.scan import ReadOptions
+from savepoint_formats.values import spark_type_name
+from savepoint_spark.reading import FORMAT, SourceOptions
+from savepoint_spark.session import expect_release, typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.snapshot.sql_tables import SqlTable
+    from savepoint_database.snapshot import SqlTable
     from savepoint_database.sql.table_cache import TableCache
-    from savepoint_database.types.timer_dates import Times
+    from savepoint_database.types import Times
     from state_processor.savepoint.spark_tables import SparkTables
 
 _BASES = "savepoint_tables"

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
 
-from savepoint_database.snapshot.value_forms import with_old_keywords
+from savepoint_database.snapshot import with_old_keywords
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups import CHUNK_SIZE
-from savepoint_formats.scan.merged_columns import mergeable_states
-from savepoint_formats.scan.splits import bytes_of_splits
-from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
-from savepoint_spark.changing.local_write import merge_instances
-from savepoint_spark.changing.table_rows import TableRows
-from savepoint_spark.reading.per_key import KeyedReaderJob, ReaderPlan, keys_of_function, row_types
-from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.reading.window_reader import WindowReaderJob
-from savepoint_spark.session.tasks import rows_of_tasks
+from savepoint_formats.scan import bytes_of_splits, mergeable_states
+from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
+from savepoint_spark.changing import TableRows, merge_instances
+from savepoint_spark.reading import (
+    KeyedReaderJob,
+    ReaderPlan,
+    SourceOptions,
+    WindowReaderJob,
+    keys_of_function,
+    row_types,
+)
+from savepoint_spark.session import rows_of_tasks
 from state_processor.savepoint.spark_tables import SparkTables, read_rows
 
 if TYPE_CHECKING:
@@ -28,8 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.key_groups import KeyGroupRange
-    from savepoint_spark.changing.local_write import Merge
-    from savepoint_spark.reading.functions import (
+    from savepoint_spark.changing import Merge
+    from savepoint_spark.reading import (
         KeyedStateReaderFunction,
         ReaderFunction,
         WindowReaderFunction,

@@ -6,20 +6,21 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.key_types import key_types_json
-from savepoint_database.snapshot.sql_tables import SqlTables
-from savepoint_database.snapshot.value_forms import with_old_keywords
+from savepoint_database.snapshot import SqlTables, key_types_json, with_old_keywords
 from savepoint_database.sql import TableCache
-from savepoint_database.types.sql_names import sql_name
+from savepoint_database.types import sql_name
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups import CHUNK_SIZE
-from savepoint_formats.locations.location import path_text
-from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.kryo.descriptions import kryo_classes_json
-from savepoint_spark.reading.metadata_function import register_metadata_function
-from savepoint_spark.reading.source_options import SourceOptions, path_options
-from savepoint_spark.reading.table_read import TableRead
+from savepoint_formats.locations import path_text
+from savepoint_formats.scan import ReadOptions
+from savepoint_formats.state_files import StateKind
+from savepoint_formats.values import kryo_classes_json
+from savepoint_spark.reading import (
+    SourceOptions,
+    TableRead,
+    path_options,
+    register_metadata_function,
+)
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.spark_verbs import SparkAuditVerbs
 from state_processor.savepoint.writer import SavepointWriter
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.types.timer_dates import Times
+    from savepoint_database.types import Times
     from savepoint_formats.key_groups import KeyGroupRange
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,13 +13,13 @@ from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.row_condition import FilteredScan, matching_rows
-from savepoint_database.snapshot.value_forms import with_old_keywords
-from savepoint_database.types.spark_values import SPARK
+from savepoint_database.snapshot import with_old_keywords
+from savepoint_database.types import SPARK
 from savepoint_formats.key_groups import CHUNK_SIZE
-from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
+from savepoint_formats.scan import SPLIT_SIZE, rows_in
 from savepoint_spark.columns import spark_schema
-from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.session.tasks import collected, done_by_tasks, rows_of_tasks, typed_errors
+from savepoint_spark.reading import SourceOptions
+from savepoint_spark.session import collected, done_by_tasks, rows_of_tasks, typed_errors
 from state_processor.savepoint.size_verbs import SizeVerbs
 
 if TYPE_CHECKING:
@@ -33,17 +33,16 @@ if TYPE_CHECKING:
     from savepoint_database.checks.contents import Part
     from savepoint_database.checks.table_diff import TableDiff
     from savepoint_database.checks.verification import Depth
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Snapshot
     from savepoint_extensions.sizes.keyed_statistics import KeyedCounts
     from savepoint_extensions.sizes.operator_statistics import WeighedOperator
     from savepoint_extensions.sizes.statistics import SavepointStatistics
     from savepoint_formats.checks.entry_faults import CheckedEntries
     from savepoint_formats.key_groups import KeyGroupRange
-    from savepoint_formats.locations.location import PathText
-    from savepoint_formats.scan.merged_columns import MergeInstances
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
+    from savepoint_formats.locations import PathText
+    from savepoint_formats.scan import MergeInstances, UndescribedSubclasses
+    from savepoint_formats.state_files import State
+    from savepoint_formats.values import Nanoseconds
 
 
 @dataclass(frozen=True)

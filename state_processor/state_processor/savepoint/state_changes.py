@@ -9,10 +9,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.value_forms import with_old_keywords
+from savepoint_database.snapshot import with_old_keywords
 from savepoint_formats.errors import ClassNotNamedError
-from savepoint_formats.snapshots.renamed_classes import ClassRename
-from savepoint_formats.snapshots.struct_edit import dropped_field, renamed_field
+from savepoint_formats.snapshots import ClassRename, dropped_field, renamed_field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from savepoint_database.types.types import TypeInformation
-    from savepoint_formats.locations.location import PathText
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
-    from savepoint_spark.changing.local_write import Merge
+    from savepoint_database.types import TypeInformation
+    from savepoint_formats.locations import PathText
+    from savepoint_formats.scan import UndescribedSubclasses
+    from savepoint_formats.values import Nanoseconds
+    from savepoint_spark.changing import Merge
     from state_processor.savepoint.value_changes import ValueChanges
     from state_processor.savepoint.writer import SavepointWriter
 
@@ -73,7 +72,7 @@ class StateChanges:
         Example:
             >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
         """
-        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
         writer, rename = self.writer().ready_for(StageRule.CLASSES, uid), ClassRename(old, new)
         operators = writer.changes_of(uid)
@@ -285,7 +284,7 @@ class StateChanges:
         Example:
             >>> savepoint.delete_keys("summarize", "total = 0").write("s3://jobs/cleaned")
         """
-        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
         writer = self.writer().ready_for(StageRule.CONDITION, uid)
         spark = writer.session()
@@ -375,7 +374,7 @@ class StateChanges:
         has_expressions: bool = False,
     ) -> ValueChanges:
         """Changes of the values of a state; only expressions need a session."""
-        from savepoint_spark.changing.order import StageRule  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
         from state_processor.savepoint.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
 
         rule = StageRule.VALUES if has_expressions else StageRule.FIELDS

@@ -6,14 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import MigrationError, OperatorExistsError, RefusedError
-from savepoint_formats.metadata import FileStream, RelativeFile, SegmentStream
-from savepoint_formats.metadata.flink_versions import is_of_flink_2
-from savepoint_formats.metadata.references import with_streams
+from savepoint_formats.metadata import (
+    FileStream,
+    RelativeFile,
+    SegmentStream,
+    is_of_flink_2,
+    with_streams,
+)
 from state_processor.savepoint.new_operator import id_and_uid
 from state_processor.savepoint.planned_operator import PlannedOperator
 
 if TYPE_CHECKING:
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_formats.metadata import OperatorState, PlainStream
     from state_processor.savepoint.writer import SavepointWriter
 

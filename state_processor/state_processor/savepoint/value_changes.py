@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from savepoint_database.types.type_names import parse_type
-from savepoint_database.types.types import TypeInformation
+from savepoint_database.types import TypeInformation, parse_type
 from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError, within
 from savepoint_formats.printable import alternatives
-from savepoint_formats.snapshots.named_rows import Edit, edited_by_names, shown_names
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
-from savepoint_formats.snapshots.struct_edit import (
+from savepoint_formats.snapshots import (
+    Edit,
     StructEdit,
     added_field,
+    edited_by_names,
     is_row,
+    parse_logical_type,
     retyped_field,
+    row_data,
+    shown_names,
 )
-from savepoint_formats.state_files.state import StateKind
-from savepoint_spark.changing.struct_columns import type_at
+from savepoint_formats.state_files import StateKind
+from savepoint_spark.changing import type_at
 from savepoint_spark.columns import fits, fitting, spark_type
 
 if TYPE_CHECKING:
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.state import State
-    from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.changed_table import ChangedTable
+    from savepoint_formats.state_files import State
+    from savepoint_spark.changing import ChangedOperator, ChangedTable
     from state_processor.savepoint.writer import SavepointWriter
 
 

@@ -13,15 +13,17 @@ from savepoint_formats.errors import (
     UndecodableError,
     UnencodableError,
 )
-from savepoint_formats.metadata import CheckpointMetadata, CheckpointProperties, RelativeFile
-from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.new_snapshot.copying import CopyPlan
-from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
+from savepoint_formats.metadata import (
+    CheckpointMetadata,
+    CheckpointProperties,
+    RelativeFile,
+    stream_references,
+)
+from savepoint_formats.new_snapshot import CopyPlan, NewSnapshot, WriteMode
 from savepoint_formats.printable import html_records, without_secrets
-from savepoint_formats.values.kryo.dialect import KryoVersion
+from savepoint_formats.values import KryoVersion
 from savepoint_spark import changing
-from savepoint_spark.writing.stored_types import expect_key_types
-from savepoint_spark.writing.write_context import WriteContext
+from savepoint_spark.writing import WriteContext, expect_key_types
 from state_processor.savepoint.planned_operator import (
     AlteredOperator,
     CopiedOperator,
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
-    from savepoint_formats.key_groups.operator_id import OperatorId
+    from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.new_snapshot.copying import Progress
+    from savepoint_formats.new_snapshot import Progress
     from state_processor.savepoint.planned_operator import PlannedOperator
     from state_processor.savepoint.writer import SavepointWriter
 

@@ -17,13 +17,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
-from savepoint_database.snapshot.operator import id_called
-from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms
-from savepoint_formats.key_groups.ranges import expect_parallelism
-from savepoint_formats.locations.location import path_text
+from savepoint_database.snapshot import DEFAULT_FORMS, ValueForms, id_called
+from savepoint_formats.key_groups import expect_parallelism
+from savepoint_formats.locations import path_text
 from savepoint_formats.metadata import MetadataVersion
-from savepoint_formats.new_snapshot.copying import no_progress
-from savepoint_formats.new_snapshot.directory import WriteMode
+from savepoint_formats.new_snapshot import WriteMode, no_progress
 from savepoint_formats.printable import html_table, without_secrets
 from state_processor.savepoint.changes import SavepointChanges
 from state_processor.savepoint.planned_operator import PlannedOperator
@@ -36,12 +34,11 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
-    from savepoint_formats.locations.location import PathText
-    from savepoint_formats.new_snapshot.copying import Progress
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
-    from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.order import StageRule
+    from savepoint_formats.locations import PathText
+    from savepoint_formats.new_snapshot import Progress
+    from savepoint_formats.scan import UndescribedSubclasses
+    from savepoint_formats.values import Nanoseconds
+    from savepoint_spark.changing import ChangedOperator, StageRule
     from state_processor.savepoint.savepoint import Savepoint
     from state_processor.savepoint.write import PlannedSavepoint, WrittenSavepoint
 

@@ -8,10 +8,19 @@ from importlib import import_module
 
 import pytest
 
-ROOMS = ("audit", "checks", "files", "rows", "snapshot", "sql", "types")
+ROOMS = {
+    "savepoint_formats": (
+        *("bytes", "entries", "hashing", "locations", "metadata", "new_snapshot"),
+        *("pass_through", "scan", "snapshots", "state_files", "tables", "values"),
+    ),
+    "savepoint_database": ("audit", "checks", "files", "rows", "snapshot", "sql", "types"),
+    "savepoint_spark": ("bootstrapping", "changing", "reading", "session", "writing"),
+    "savepoint_functions": ("functions",),
+    "savepoint_cli": ("terminal",),
+}
 PACKAGES = (
-    *("state_processor", "savepoint_spark.changing"),
-    *(f"savepoint_database.{room}" for room in ROOMS),
+    "state_processor",
+    *(f"{package}.{room}" for package, rooms in ROOMS.items() for room in rooms),
 )
 
 

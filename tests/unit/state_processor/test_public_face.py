@@ -257,7 +257,7 @@ def test_the_packages_below_load_when_a_name_is_used() -> None:
         "import state_processor, sys; print(sorted({m.partition('.')[0] for m in sys.modules}))"
     )
     modules = subprocess.check_output([sys.executable, "-c", program], text=True)
-    assert "savepoint_database" in modules
+    assert "savepoint_formats" in modules
     assert not [name for name in ("savepoint_spark", "pyspark", "duckdb") if name in modules]
 
 

@@ -33,17 +33,18 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.codecs import (
+from savepoint_formats.bytes import (
     BYTES,
     LONG,
     Codec,
+    DataInputView,
+    DataOutputView,
     FormRecord,
     Record,
     constant,
     enum_codec,
     list_codec,
 )
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from savepoint_formats.bytes.codecs import BYTES, INT, Codec, Record
+from savepoint_formats.bytes import BYTES, INT, Codec, Record
 
 
 @dataclass(frozen=True, slots=True)

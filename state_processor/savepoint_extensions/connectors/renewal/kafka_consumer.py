@@ -29,10 +29,10 @@ from savepoint_extensions.connectors.kafka_state import READER_STATE, consumed
 from savepoint_extensions.connectors.renewal.renewed_operator import Renewed, with_byte_lists
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.metadata import InlineStream
-from savepoint_formats.scan.splits import operator_splits
+from savepoint_formats.scan import operator_splits
 
 if TYPE_CHECKING:
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions
 
 _COORDINATOR_VERSION = 1

@@ -36,13 +36,13 @@ from savepoint_extensions.connectors.sinks.kafka_sink import KafkaCommittable
 from savepoint_formats.errors import FormatError, RefusedError
 from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.metadata import OperatorState
-from savepoint_formats.scan.splits import operator_splits
-from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.scan import operator_splits
+from savepoint_formats.state_files import OperatorBackendHeader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions
 
 STATE = "state"

@@ -29,7 +29,7 @@ from savepoint_formats.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions, Renewed
     from savepoint_formats.metadata import OperatorState
     from state_processor import PlannedOperator, SavepointWriter

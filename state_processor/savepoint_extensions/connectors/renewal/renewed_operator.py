@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.bytes import DataOutputView
 from savepoint_formats.metadata import (
     DistributionMode,
     InlineStream,
@@ -16,13 +16,17 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
-from savepoint_formats.state_files.operator_state import byte_array, element_arrays
+from savepoint_formats.state_files import (
+    OperatorBackendHeader,
+    StateMetaInfo,
+    byte_array,
+    element_arrays,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot import Operator
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.kafka.kafka_source import LEGACY_STATE
-from savepoint_formats.scan.splits import operator_splits
+from savepoint_formats.scan import operator_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.snapshot import Operator, Snapshot
 
 SHARD_STATE = "Kinesis-Stream-Shard-State"
 STALE = {LEGACY_STATE: "FlinkKafkaConsumer", SHARD_STATE: "FlinkKinesisConsumer"}

@@ -28,16 +28,17 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.codecs import (
+from savepoint_formats.bytes import (
     BYTES,
     INT,
     Codec,
+    DataInputView,
+    DataOutputView,
     Record,
     enum_codec,
     list_codec,
     record_of,
 )
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnsupportedVersionError
 
 if TYPE_CHECKING:

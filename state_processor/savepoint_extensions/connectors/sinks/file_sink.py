@@ -44,7 +44,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes import DataInputView
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 
 if TYPE_CHECKING:

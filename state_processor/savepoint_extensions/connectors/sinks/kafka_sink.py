@@ -9,8 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.codecs import LONG, SHORT, UTF, Codec, Record, list_codec
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes import (
+    LONG,
+    SHORT,
+    UTF,
+    Codec,
+    DataInputView,
+    DataOutputView,
+    Record,
+    list_codec,
+)
 from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:

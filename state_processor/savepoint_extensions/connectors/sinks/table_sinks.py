@@ -42,7 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes import DataInputView
 from savepoint_formats.errors import UnsupportedVersionError
 
 if TYPE_CHECKING:

@@ -38,13 +38,15 @@ from savepoint_extensions.connectors.source_splits.cdc_splits import (
     schemas_of,
     split_bytes,
 )
-from savepoint_formats.bytes.codecs import (
+from savepoint_formats.bytes import (
     BOOL,
     BYTES,
     INT,
     LONG,
     UTF,
     Codec,
+    DataInputView,
+    DataOutputView,
     FormRecord,
     Record,
     enum_codec,
@@ -53,7 +55,6 @@ from savepoint_formats.bytes.codecs import (
     record_of,
     tuple_codec,
 )
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 
 _SNAPSHOT, _STREAM, _BOTH = 1, 2, 3

@@ -43,18 +43,19 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.bytes.codecs import (
+from savepoint_formats.bytes import (
     BOOL,
     INT,
     TEXT,
     UTF,
     Codec,
+    DataInputView,
+    DataOutputView,
     FormRecord,
     constant,
     list_codec,
     optional_codec,
 )
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:

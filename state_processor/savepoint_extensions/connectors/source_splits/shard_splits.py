@@ -50,7 +50,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes import DataInputView, DataOutputView
 from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:

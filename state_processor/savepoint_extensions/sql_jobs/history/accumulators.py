@@ -49,7 +49,7 @@ from savepoint_extensions.sql_jobs.history.operator_maps import (
 )
 from savepoint_formats.errors import PlanError
 from savepoint_formats.layout import LogicalType
-from savepoint_spark.writing.grouped_rows import Grouping
+from savepoint_spark.writing import Grouping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from savepoint_extensions.sql_jobs.history.node_state import HistoryRows
     from savepoint_extensions.sql_jobs.plans.aggregate_calls import AggregateCall
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import KeyedStateType
+    from savepoint_formats.state_files import KeyedStateType
 
     StateColumn = tuple[str, KeyedStateType, TypeSerializerSnapshot]
 

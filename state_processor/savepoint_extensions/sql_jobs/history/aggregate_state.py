@@ -64,10 +64,8 @@ from savepoint_extensions.sql_jobs.history.operator_maps import MAP_VIEW
 from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.errors import PlanError
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_spark.writing.grouped_rows import Grouping
-from savepoint_spark.writing.run_encoding import NAMESPACE
+from savepoint_formats.snapshots import constructed, row_data
+from savepoint_spark.writing import NAMESPACE, Grouping
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

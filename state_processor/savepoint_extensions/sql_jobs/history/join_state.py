@@ -28,7 +28,7 @@ from savepoint_extensions.sql_jobs.history.node_state import (
 )
 from savepoint_formats.errors import PlanError
 from savepoint_formats.snapshots import constructed
-from savepoint_spark.writing.grouped_rows import Grouping
+from savepoint_spark.writing import Grouping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

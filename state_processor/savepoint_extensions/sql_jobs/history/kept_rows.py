@@ -48,9 +48,8 @@ from savepoint_extensions.sql_jobs.history.node_state import (
 from savepoint_extensions.sql_jobs.history.operator_maps import SortColumn, sorted_map
 from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, parse_type
 from savepoint_formats.errors import PlanError
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_spark.writing.grouped_rows import Grouping
+from savepoint_formats.snapshots import constructed, row_data
+from savepoint_spark.writing import Grouping
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

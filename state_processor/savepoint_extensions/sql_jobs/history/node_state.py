@@ -17,16 +17,22 @@ from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.errors import PlanError, UnencodableError
 from savepoint_formats.layout import BinaryRow, LogicalType
 from savepoint_formats.metadata import DistributionMode
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
-from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_formats.snapshots import constructed, row_data
+from savepoint_formats.state_files import KeyedStateType, StateMetaInfo
+from savepoint_formats.values import ROW_KIND, ROW_KINDS
 from savepoint_spark.columns import column_of, expect_frame, fitting, spark_type
-from savepoint_spark.writing.grouped_rows import Grouping
-from savepoint_spark.writing.keyed_plan import KeyedPlan
-from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
-from savepoint_spark.writing.operator_plan import NewOperatorState, OperatorPlan, OperatorRows
-from savepoint_spark.writing.run_encoding import KEY, NAMESPACE
+from savepoint_spark.writing import (
+    KEY,
+    NAMESPACE,
+    Grouping,
+    Key,
+    KeyedPlan,
+    KeyedRows,
+    NewOperatorState,
+    NewState,
+    OperatorPlan,
+    OperatorRows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

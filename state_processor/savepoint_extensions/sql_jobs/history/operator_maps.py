@@ -19,25 +19,27 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.java.stream import JavaArray, JavaClass, JavaObject
 from savepoint_formats.java.stream_writer import java_object_bytes
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.basic import inner
-from savepoint_formats.snapshots.fields import JavaBytes
-from savepoint_formats.snapshots.sql.constructed_sql import internal, row_data
-from savepoint_formats.snapshots.sql.logical_type import DATA_VIEW, LogicalTypeObjects
-from savepoint_formats.snapshots.sql.sql_classes import (
+from savepoint_formats.snapshots import (
+    DATA_VIEW,
     OBJECT_ARRAY,
     SQL_CLASSES,
     TEXT,
     TYPE,
     TYPE_ARRAY,
+    JavaBytes,
+    LogicalTypeObjects,
+    constructed,
+    inner,
+    internal,
     java_array,
     java_class,
+    row_data,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
 
 
 _RUNTIME = "org.apache.flink.table.runtime."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_spark.writing.write_context import PlannedTransformation
+from savepoint_spark.writing import PlannedTransformation
 
 if TYPE_CHECKING:
-    from savepoint_spark.writing.operator_plan import OperatorPlan
+    from savepoint_spark.writing import OperatorPlan
 
 
 @dataclass(frozen=True, repr=False)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.sql_jobs.history.node_state import NodeState
     from savepoint_extensions.sql_jobs.plans.compiled_plan import PlanNode, Row
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.locations import PathText
 
 
 HISTORIES: dict[str, Callable[[NodeHistory], NodeState]] = {

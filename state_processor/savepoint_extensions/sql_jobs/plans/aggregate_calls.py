@@ -28,7 +28,7 @@ from savepoint_extensions.sql_jobs.plans.compiled_plan import (
     parse_type,
 )
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots.sql.logical_type import DATA_VIEW
+from savepoint_formats.snapshots import DATA_VIEW
 
 _BIGINT, _INTEGER = LogicalType("BIGINT"), LogicalType("INTEGER")
 _STRING = LogicalType("VARCHAR", length=0x7FFF_FFFF)

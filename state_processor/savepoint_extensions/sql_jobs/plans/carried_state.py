@@ -40,12 +40,9 @@ from savepoint_formats.layout import (
     nodes_of,
     rebuilt,
 )
-from savepoint_formats.pass_through.times_of_access import with_times, without_times
-from savepoint_formats.snapshots.basic import BASE, inner
-from savepoint_formats.snapshots.nested import with_nested
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
-from savepoint_formats.state_files.state import StateKind, keyed_state
+from savepoint_formats.pass_through import with_times, without_times
+from savepoint_formats.snapshots import BASE, inner, row_data, with_nested
+from savepoint_formats.state_files import VALUE_SERIALIZER, BackendStateType, StateKind, keyed_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -53,8 +50,7 @@ if TYPE_CHECKING:
     from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, Row
     from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files import State, StateMetaInfo
 
 _ROW = inner("org.apache.flink.table.runtime.typeutils.RowDataSerializer")
 _MAP = f"{BASE}MapSerializerSnapshot"

@@ -30,7 +30,7 @@ from savepoint_extensions.sql_jobs.plans.plan_shape import misshapen
 from savepoint_formats.errors import PlanError
 from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots import parse_logical_type
 
 _TYPE = re.compile(r"stream-exec-(.+)_(\d+)")
 _FORMATS = ("<id>_<type>_<version>_<transformation>", "<id>_<transformation>")

@@ -30,14 +30,14 @@ from savepoint_extensions.sql_jobs.plans.node_states import (
     order_of_over,
 )
 from savepoint_formats.layout import BinaryRow, Layout, MapOf, Struct, nodes_of, rebuilt
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from savepoint_extensions.sql_jobs.plans.compiled_plan import NamedColumn, PlanNode, Row
     from savepoint_extensions.sql_jobs.plans.node_states import NodeKind, RowOf, StateRows
-    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files import State
 
 _DISTINCT = re.compile(r"distinctAcc_(\d+)")
 

@@ -21,7 +21,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.snapshots.avro import full_name, with_full_names
+from savepoint_formats.snapshots import full_name, with_full_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,10 +27,13 @@ from typing import Any
 from savepoint_extensions.upgrade.compatibility.facts import ROLES, StateFacts, uses_of
 from savepoint_formats.errors import DescriptionError, FormatError
 from savepoint_formats.key_groups import MAX_PARALLELISM
-from savepoint_formats.metadata.flink_versions import FlinkVersionRange, release, release_text
-from savepoint_formats.snapshots.nested import snapshot_bytes
-from savepoint_formats.snapshots.resynchronised import read_resynchronised
-from savepoint_formats.snapshots.snapshot import SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.metadata import FlinkVersionRange, release, release_text
+from savepoint_formats.snapshots import (
+    SnapshotView,
+    TypeSerializerSnapshot,
+    read_resynchronised,
+    snapshot_bytes,
+)
 
 VERSION = 1
 _HASH = re.compile("[0-9a-f]{32}")

@@ -11,35 +11,33 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import SavepointError, SchemaChangeError
-from savepoint_formats.scan.subclasses_seen import seen_subclasses
-from savepoint_formats.snapshots.extracted import Extraction
-from savepoint_formats.snapshots.fields import OptionalEntry
-from savepoint_formats.snapshots.nested import framed_snapshot
-from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
-from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
-from savepoint_formats.state_files.header import (
+from savepoint_formats.scan import seen_subclasses
+from savepoint_formats.snapshots import (
+    Extraction,
+    OptionalEntry,
+    TypeSerializerSnapshot,
+    framed_snapshot,
+    kryo_in,
+    with_subclasses,
+)
+from savepoint_formats.state_files import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
     KEYED_STATE_TYPE,
     BackendStateType,
+    StateKind,
 )
-from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.catalog import (
-    keyed_headers,
-    operator_infos,
-    raw_timers,
-    registered_infos,
-)
+from savepoint_formats.tables import keyed_headers, operator_infos, raw_timers, registered_infos
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations import SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata, OperatorState, SubtaskState
-    from savepoint_formats.scan.subclasses_seen import Glance, SeenSubclasses
-    from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.tables.catalog import OperatorCatalog
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.scan import Glance, SeenSubclasses
+    from savepoint_formats.state_files import StateMetaInfo
+    from savepoint_formats.tables import OperatorCatalog
+    from savepoint_formats.values import KryoDialect
 
 
 ROLES = ("key", "namespace", "value", "user key")

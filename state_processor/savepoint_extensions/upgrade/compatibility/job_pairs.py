@@ -10,7 +10,7 @@ from savepoint_extensions.upgrade.compatibility.serializer_resolution import (
     Resolution,
     resolve,
 )
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

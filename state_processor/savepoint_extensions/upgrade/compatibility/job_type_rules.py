@@ -8,7 +8,7 @@ from savepoint_extensions.upgrade.compatibility.job_rules import ANOTHER_STATE
 from savepoint_extensions.upgrade.compatibility.operator_rules import FORST, ROCKSDB
 from savepoint_extensions.upgrade.compatibility.rules import Rule, Verdict, on
 from savepoint_extensions.upgrade.compatibility.serializer_resolution import Outcome, Resolution
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes import DataInputView
 from savepoint_formats.errors import FormatError
-from savepoint_formats.snapshots.kryo import NO_SERIALIZER, SERIALIZER_CLASS
+from savepoint_formats.snapshots import NO_SERIALIZER, SERIALIZER_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.snapshots.fields import OptionalEntry
-    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+    from savepoint_formats.snapshots import OptionalEntry, TypeSerializerSnapshot
 
 Serializer = tuple[int, bytes]
 """Its definition and the bytes that tell it, as a registration has them."""

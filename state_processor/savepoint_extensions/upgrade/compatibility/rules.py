@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from savepoint_formats.metadata import MetadataVersion
-from savepoint_formats.metadata.flink_versions import (
+from savepoint_formats.metadata import (
     FLINK_2,
     TARGETS,
+    MetadataVersion,
     newest_known,
     release,
     release_text,
@@ -18,7 +18,7 @@ from savepoint_formats.metadata.flink_versions import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.metadata.flink_versions import FlinkVersionRange, Release
+    from savepoint_formats.metadata import FlinkVersionRange, Release
 
 
 def target_release(text: str) -> Release:

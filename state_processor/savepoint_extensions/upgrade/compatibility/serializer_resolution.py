@@ -23,17 +23,24 @@ from typing import TYPE_CHECKING
 from savepoint_extensions.upgrade.compatibility.avro_resolution import unread_parts, unwritten_parts
 from savepoint_extensions.upgrade.compatibility.facts import part_of
 from savepoint_extensions.upgrade.compatibility.kryo_serializers import changed_serializers
-from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
-from savepoint_formats.snapshots.kryo import KRYO
-from savepoint_formats.snapshots.nested import framed_snapshot
-from savepoint_formats.snapshots.pojo import POJO
-from savepoint_formats.snapshots.snapshot import OpaqueSnapshot, TypeSerializerSnapshot, known_kind
+from savepoint_formats.snapshots import (
+    BASE,
+    KRYO,
+    POJO,
+    RUNTIME,
+    SCALA,
+    OpaqueSnapshot,
+    TypeSerializerSnapshot,
+    framed_snapshot,
+    inner,
+    known_kind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from savepoint_formats.snapshots.fields import OptionalEntry
+    from savepoint_formats.snapshots import OptionalEntry
 
 _STATE = "org.apache.flink.runtime.state."
 _TTL = (

@@ -17,9 +17,7 @@ from savepoint_extensions.upgrade.compatibility.rules import (
     to_another,
 )
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
-from savepoint_formats.snapshots.kryo import KRYO
-from savepoint_formats.snapshots.legacy import LEGACY_VERSION
-from savepoint_formats.snapshots.snapshot import KINDS, OpaqueSnapshot
+from savepoint_formats.snapshots import KINDS, KRYO, LEGACY_VERSION, OpaqueSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

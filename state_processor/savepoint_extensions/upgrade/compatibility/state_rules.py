@@ -25,7 +25,7 @@ from savepoint_extensions.upgrade.compatibility.rules import (
 )
 from savepoint_extensions.upgrade.compatibility.serializer_rules import NOTES_2_0
 from savepoint_extensions.upgrade.compatibility.unreadable_objects import replacement
-from savepoint_formats.snapshots.kryo import KRYO
+from savepoint_formats.snapshots import KRYO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import holds_kryo
-from savepoint_formats.scan.subclasses_seen import StoredValues, may_have
-from savepoint_formats.values.kryo.classes import names_of
+from savepoint_formats.scan import StoredValues, may_have
+from savepoint_formats.values import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_extensions.upgrade.compatibility.facts import OperatorFacts, StateFacts
-    from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.scan.subclasses_seen import Glance, Values
-    from savepoint_formats.state_files.state import State
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.locations import SnapshotDirectory
+    from savepoint_formats.scan import Glance, Values
+    from savepoint_formats.state_files import State
+    from savepoint_formats.values import KryoDialect
 
 _UTIL = "java.util."
 _WRAPPERS = f"{_UTIL}Collections$"

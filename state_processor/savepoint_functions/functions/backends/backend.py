@@ -12,7 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
+from savepoint_database.types import ListStateDescriptor, MapStateDescriptor
 from savepoint_functions.functions.backends.wrapping_states import (
     Lifetimes,
     TimedListState,
@@ -25,9 +25,9 @@ from savepoint_functions.functions.backends.wrapping_states import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types import StateDescriptor
     from savepoint_formats.layout import Layout
-    from savepoint_spark.reading.states import ListState, MapState, State, ValueState
+    from savepoint_spark.reading import ListState, MapState, State, ValueState
 
     Clock = Callable[[], int]
     Snapshot = list[Any]

@@ -23,7 +23,7 @@ from savepoint_functions.functions.backends.wrapping_states import (
     ChangeableMapState,
     present,
 )
-from savepoint_spark.reading.states import State, ValueState, hashable
+from savepoint_spark.reading import State, ValueState, hashable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.types import Types
+from savepoint_database.types import Types
 from savepoint_formats.layout import Marker, VoidNamespace
-from savepoint_spark.reading.functions import GlobalWindow, TimeWindow
-from savepoint_spark.reading.states import hashable
+from savepoint_spark.reading import GlobalWindow, TimeWindow, hashable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from savepoint_database.types.types import TypeInformation
-    from savepoint_spark.reading.states import State
+    from savepoint_database.types import TypeInformation
+    from savepoint_spark.reading import State
 
 
 def expect_namespaces(name: str, namespace: TypeInformation) -> None:

@@ -9,12 +9,8 @@ from savepoint_functions.functions.backends.in_memory import HeldListState, Held
 from savepoint_functions.functions.backends.value_codec import shape_of
 
 if TYPE_CHECKING:
-    from savepoint_database.types.descriptors import (
-        ListStateDescriptor,
-        MapStateDescriptor,
-        StateDescriptor,
-    )
-    from savepoint_spark.reading.states import ListState, MapState
+    from savepoint_database.types import ListStateDescriptor, MapStateDescriptor, StateDescriptor
+    from savepoint_spark.reading import ListState, MapState
 
 HeldT = TypeVar("HeldT", HeldListState, HeldMapState)
 

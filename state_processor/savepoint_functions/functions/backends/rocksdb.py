@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rocksdict import Options, Rdict, ReadOptions, WriteOptions
 
-from savepoint_formats.values.state_entries import NullableRest
+from savepoint_formats.values import NullableRest
 from savepoint_functions.functions.backends.backend import KeyedStateBackend
 from savepoint_functions.functions.backends.namespaces import plain, plain_namespace
 from savepoint_functions.functions.backends.value_codec import ValueCodec
@@ -34,7 +34,7 @@ from savepoint_functions.functions.backends.wrapping_states import (
     ChangeableMapState,
     present,
 )
-from savepoint_spark.reading.states import State, ValueState
+from savepoint_spark.reading import State, ValueState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator

@@ -11,8 +11,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from savepoint_database.types.descriptors import MapStateDescriptor
-from savepoint_database.types.types import Types
+from savepoint_database.types import MapStateDescriptor, Types
 from savepoint_formats.errors import EndlessTimersError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends.backend import Clock, KeyedStateBackend
-    from savepoint_spark.reading.states import MapState
+    from savepoint_spark.reading import MapState
 
 
 RowT = TypeVar("RowT")

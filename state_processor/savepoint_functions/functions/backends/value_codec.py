@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.python_conversion import given, shaped, taken
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_database.types import given, shaped, taken
+from savepoint_formats.bytes import DataInputView, DataOutputView
 from savepoint_formats.errors import UnencodableError
-from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.kinds.scalars import SCALARS
-from savepoint_formats.values.kryo.dialect import written_dialect
-from savepoint_formats.values.state_entries import EntryReader, EntryWriter, NullableRest
+from savepoint_formats.values import (
+    SCALARS,
+    EntryReader,
+    EntryWriter,
+    NullableRest,
+    arrow_type,
+    written_dialect,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

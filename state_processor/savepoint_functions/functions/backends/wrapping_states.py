@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from savepoint_database.types.descriptors import (
+from savepoint_database.types import (
     AggregatingStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
 from savepoint_formats.layout import Long, Nullable, Struct, Ttl, stream_record
 from savepoint_functions.functions.backends.value_codec import shape_of
-from savepoint_spark.reading.states import (
+from savepoint_spark.reading import (
     AggregatingState,
     ListState,
     MapState,
@@ -31,11 +31,7 @@ from savepoint_spark.reading.states import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
-    from savepoint_database.types.descriptors import (
-        AggregateFunction,
-        StateDescriptor,
-        StateTtlConfig,
-    )
+    from savepoint_database.types import AggregateFunction, StateDescriptor, StateTtlConfig
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends.value_codec import Shape
 
