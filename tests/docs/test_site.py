@@ -62,7 +62,8 @@ def signature(page: str, name: str) -> str:
 def test_the_reference_shows_whole_signatures_and_where_names_are_imported_from(site: Path) -> None:
     page = (site / "reference" / "savepoint.html").read_text(encoding="utf-8")
     assert "from state_processor import Savepoint<" in page
-    assert "undescribed_subclasses: " in signature(page, "read_keyed_state")
+    assert "split_size: " in signature(page, "read_keyed_state")
+    assert "undescribed_subclasses: " in signature(page, "with_forms")
     assert "strict_paths: bool = False" in signature(page, "history")
     for path in (site / "reference").glob("*.html"):
         text = path.read_text(encoding="utf-8")
