@@ -19,6 +19,8 @@ object Kind extends Enumeration {
   val Retail, Trade = Value
 }
 
+case object Quiet
+
 case class Customer(region: String, id: Int)
 
 case class Order(id: Long, customer: Customer, note: Option[String], tags: List[String])
@@ -50,6 +52,13 @@ class ByRegion extends KeyedProcessFunction[String, Order, String] {
   private lazy val counts = value[Map[String, Int]]("counts")
   private lazy val kind = value[Kind.Value]("kind")
   private lazy val outcome = value[Try[Int]]("outcome")
+  private lazy val visited = value[Unit]("visited")
+  private lazy val checked = value[Option[Unit]]("checked")
+  private lazy val paid = value[Either[String, Unit]]("paid")
+  private lazy val anything = value("anything")(TypeInformation.of(classOf[AnyRef]))
+  private lazy val seen: MapState[Long, Unit] = getRuntimeContext.getMapState(
+    new MapStateDescriptor(
+      "seen", implicitly[TypeInformation[Long]], implicitly[TypeInformation[Unit]]))
   private lazy val orders: ListState[Order] = getRuntimeContext.getListState(
     new ListStateDescriptor("orders", implicitly[TypeInformation[Order]]))
   private lazy val notes: MapState[Long, Option[String]] = getRuntimeContext.getMapState(
@@ -68,6 +77,11 @@ class ByRegion extends KeyedProcessFunction[String, Order, String] {
     counts.update(old.updated(s"c${order.customer.id}", old.getOrElse(s"c${order.customer.id}", 0) + 1))
     kind.update(if (id % 3 == 0) Kind.Trade else Kind.Retail)
     outcome.update(Success(id))
+    visited.update(())
+    checked.update(if (order.customer.region == "eu") Some(()) else None)
+    paid.update(if (order.customer.region == "eu") Right(()) else Left("late"))
+    anything.update(if (order.customer.region == "eu") ().asInstanceOf[AnyRef] else Quiet)
+    seen.put(order.id, ())
     orders.add(order)
     notes.put(order.id, order.note)
     ScalaJob.done.incrementAndGet()

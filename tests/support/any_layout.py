@@ -114,6 +114,8 @@ SCALARS: list[tuple[Layout, Strategy]] = [
     (layouts.FixedBytes(3), st.binary(min_size=3, max_size=3)),
     (layouts.Marker(), st.none()),
     (layouts.Marker(None), st.none()),
+    (layouts.Marker(9, "()"), st.just("()")),
+    (layouts.Marker(None, "a.N$"), st.just("a.N$")),
     (layouts.VoidNamespace(), st.none()),
     (layouts.Text(), or_null(TEXTS)),
     (layouts.MutableText(), TEXTS),
@@ -249,9 +251,15 @@ def masked_repeated(fields: list[Any]) -> tuple[Layout, Strategy]:
     return MaskedRepeated(fields[0][0]), st.lists(or_null(fields[0][1]), max_size=20)
 
 
+def is_always_null(layout: Layout) -> bool:
+    return isinstance(layout, layouts.VoidNamespace) or (
+        isinstance(layout, layouts.Marker) and layout.text is None
+    )
+
+
 def map_of(fields: list[Any]) -> tuple[Layout, Strategy]:
     (key, keys), (value, values) = fields[0], fields[-1]
-    if isinstance(key, Nullable | layouts.Marker | layouts.VoidNamespace):
+    if isinstance(key, Nullable) or is_always_null(key):
         entry = st.fixed_dictionaries({"key": keys, "value": values})
         return MapOf(key, value), st.lists(entry, max_size=3)
     return MapOf(key, value), pairs(keys, values)
@@ -276,7 +284,7 @@ def tagged(fields: list[Any]) -> tuple[Layout, Strategy]:
             lambda value, name=name: empty | {name: value}
         )
         for name, (layout, values) in zip(names, fields, strict=True)
-        if not isinstance(layout, layouts.Marker | layouts.VoidNamespace)
+        if not is_always_null(layout)
     ]
     layout = Tagged(tuple(range(len(fields))), names, tuple(layout for layout, _ in fields))
     return (layout, st.one_of(alternatives)) if alternatives else struct(fields)
@@ -284,7 +292,7 @@ def tagged(fields: list[Any]) -> tuple[Layout, Strategy]:
 
 def union(fields: list[Any]) -> tuple[Layout, Strategy]:
     layout, values = fields[0]
-    if isinstance(layout, layouts.Marker):
+    if is_always_null(layout):
         return struct(fields)
     if len(fields) == 1:
         return IndexedUnion(("null", "value"), (layouts.Marker(None), layout)), or_null(values)
@@ -292,7 +300,7 @@ def union(fields: list[Any]) -> tuple[Layout, Strategy]:
     given = [
         values.filter(lambda value: value is not None).map(lambda value, n=name: empty | {n: value})
         for name, (branch, values) in zip(names, fields, strict=True)
-        if not isinstance(branch, layouts.Marker | layouts.VoidNamespace)
+        if not is_always_null(branch)
     ]
     if len(given) < len(fields):
         return struct(fields)

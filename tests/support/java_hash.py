@@ -58,7 +58,9 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
     if rule is not None:
         return _signed(rule(value))
     match layout:
-        case layouts.Marker(marker):
+        case layouts.Marker(_, str()) if value is None:
+            return 0
+        case layouts.Marker(marker, None):
             # NullValue has no bytes; null and the empty tuple hash to 0.
             return NULL_VALUE if marker is None else 0
         case layouts.Nullable(inner, is_null):
@@ -71,7 +73,7 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
         case layouts.CaseClass(class_name):
             fields = [_scala_hash(*field) for field in _fields(layout, value)]
             return _product_hash(fields, product_start(class_name))
-        case layouts.OfScala(layouts.Marker()):
+        case layouts.OfScala(layouts.Marker(_, "()")):
             return 0
         case layouts.OfScala(layouts.Nullable(inner, False)):
             return _option_hash(inner, value, product_start("Some"))

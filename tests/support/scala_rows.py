@@ -100,7 +100,7 @@ def expected_words(value: Any, data_type: pa.DataType) -> Any:
         index = 0 if side == "Left" else 1
         words = expected_words(inside, data_type.field(index).type)
         return sides | {data_type.field(index).name: words}
-    if value is None or value == "()" or pa.types.is_null(data_type):
+    if value is None:
         return None
     if is_precise(data_type):
         return _nanos(value)
@@ -113,7 +113,7 @@ def expected_words(value: Any, data_type: pa.DataType) -> Any:
     if pa.types.is_list(data_type):
         return _elements(value, data_type.value_type)
     if isinstance(value, dict):
-        return value["cents"]
+        return value.get("cents", value["$type"])
     return _single(value, data_type)
 
 

@@ -166,11 +166,11 @@ def hashed_key_groups(
 
 def _hashes(layout: Layout, column: pa.Array) -> Hashes:
     match layout:
-        case layouts.Marker(marker):
+        case layouts.Marker(marker, None):
             return np.full(len(column), NULL_VALUE if marker is None else 0, np.int32)
         case layouts.Nullable(inner, is_null):
             return _hashes(inner, column) if is_null else _option_hashes(inner, column)
-        case layouts.OfScala(layouts.Marker()):
+        case layouts.OfScala(layouts.Marker(_, "()")):
             return np.zeros(len(column), np.int32)
         case layouts.OfScala(layouts.Nullable(inner, False)):
             return _option_hashes(inner, column, product_start("Some"))

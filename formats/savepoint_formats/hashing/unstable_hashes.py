@@ -33,6 +33,8 @@ def unstable(layout: Layout) -> UnstableHashError:
 
 def _reason(layout: Layout) -> str:
     match layout:
+        case layouts.Marker(_, str(class_name)):
+            return f"{class_name} is an object of Scala, whose class computes its hash code"
         case layouts.Enum(class_name):
             return f"{class_name} is an enum: its hash codes differ in each JVM"
         case layouts.Bytes() | layouts.FixedBytes() | layouts.Repeated(_, True):

@@ -117,9 +117,13 @@ class FixedBytes(Layout):
 
 @node
 class Marker(Layout):
-    """A value without content: the byte ``value``, or no byte at all. Always null."""
+    """A value without content: the byte ``value``, or no byte at all.
+
+    Always null; with a ``text``, always that text, such as ``()`` for Scala's Unit.
+    """
 
     value: int | None = 0
+    text: str | None = None
 
 
 @node

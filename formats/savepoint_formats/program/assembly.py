@@ -371,13 +371,20 @@ class Assembly(Listing):
                 self.emit(Op.FIXED_BYTES, number, size)
             case layouts.Enum() if layout.constants:
                 self._enum(layout, draft)
-            case layouts.Marker() | layouts.VoidNamespace():
-                draft.storage = Storage.NOTHING
-                expected = layout.value if isinstance(layout, layouts.Marker) else 0
-                if expected is not None:
-                    self.emit(Op.EXPECT, 0, expected)
+            case layouts.Marker(value, text):
+                self._marker(draft, value, text)
+            case layouts.VoidNamespace():
+                self._marker(draft, 0, None)
             case _:
                 raise InexpressibleError(draft.path, WHY[kind])
+
+    def _marker(self, draft: Draft, value: int | None, text: str | None) -> None:
+        draft.storage = Storage.NOTHING
+        if text is not None:
+            draft.storage, draft.names = Storage.NAMES, (text,)
+            self.emit(Op.CONSTANT, draft.number, 0)
+        if value is not None:
+            self.emit(Op.EXPECT, 0, value)
 
     def _enum(self, layout: layouts.Enum, draft: Draft) -> None:
         draft.storage, draft.names = Storage.NAMES, layout.constants

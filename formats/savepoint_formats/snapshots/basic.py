@@ -155,7 +155,7 @@ _OTHERS: dict[str, Layout] = {
     "$LongValueWithProperHashCodeSerializer"
     "$LongValueWithProperHashCodeSerializerSnapshot": layouts.Long(),
     inner("org.apache.flink.streaming.api.utils.ByteArrayWrapperSerializer"): layouts.Bytes(),
-    **{inner(f"{package}UnitSerializer"): OfScala(Marker()) for package in SCALA},
+    **{inner(f"{package}UnitSerializer"): OfScala(Marker(text="()")) for package in SCALA},
     **{f"{package}NothingSerializerSnapshot": Marker(None) for package in SCALA},
     inner("org.apache.flink.table.dataview.NullSerializer"): Marker(),
 }

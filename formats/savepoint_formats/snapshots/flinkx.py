@@ -168,10 +168,10 @@ register(
             _coproduct, lambda _version: (("classes", TEXTS),), is_composite=True, newest_outer=1
         ),
         f"{FLINKX}Scala3EnumValueSerializerSnapshot": _plain(
-            lambda _snapshot: _NOTHING, 1, enum_class=UTF, name=UTF
+            lambda snapshot: layouts.Marker(None, snapshot["name"]), 1, enum_class=UTF, name=UTF
         ),
         inner(f"{FLINKX}ScalaCaseObjectSerializer"): _plain(
-            lambda _snapshot: _NOTHING, 1, type_class=UTF
+            lambda snapshot: layouts.Marker(None, snapshot["type_class"]), 1, type_class=UTF
         ),
         f"{FLINKX}ScalaOptionSerializerSnapshot": of_parts(
             lambda value: layouts.OfScala(optional_part(value))
@@ -192,7 +192,7 @@ register(
             for name in ("SortedMap", "MutableSortedMap")
         },
         inner(f"{FLINKX}MappedSerializer"): _plain(_mapped, 2, "target", mapper=UTF),
-        inner(f"{FLINKX}UnitSerializer"): simple(layouts.OfScala(_NOTHING)),
+        inner(f"{FLINKX}UnitSerializer"): simple(layouts.OfScala(layouts.Marker(None, "()"))),
         f"{FLINKX}NothingSerializerSnapshot": simple(_NOTHING),
         f"{FLINKX}ZoneIdSerializerSnapshot": simple(layouts.Text()),
         **{

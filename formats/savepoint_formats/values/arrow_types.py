@@ -17,7 +17,7 @@
 | TimerTimestamp                            | int64: an event time has the unit that its job has|
 | FixedBytes, Bytes                         | binary                                            |
 | Variant                                   | struct<json: utf8, metadata: binary, value: binary> |
-| Marker, VoidNamespace                     | null                                              |
+| Marker, VoidNamespace                     | null; a Marker with a text: utf8, that text       |
 | Nullable(x), Framed(x), Varying(x),       | the type of x                                     |
 | OfScala(x), OfClass(x)                    |                                                   |
 | Repeated, MaskedRepeated, BlockRepeated,  | list                                              |
@@ -240,6 +240,8 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             return column.arrow_type if column else OBJECT_TYPE
         case layouts.Coded():
             return coded_type(layout)
+        case layouts.Marker(_, str()):
+            return pa.utf8()
         case _:
             return _SCALARS[type(layout)]
 
@@ -299,8 +301,10 @@ def is_nullable_key(key: Layout) -> bool:
             | layouts.OfClass(inner)
         ):
             return is_nullable_key(inner)
+        case layouts.Nullable() | layouts.Marker(text=None) | layouts.VoidNamespace():
+            return True
         case _:
-            return isinstance(key, layouts.Nullable | layouts.Marker | layouts.VoidNamespace)
+            return False
 
 
 def value_branches(union: layouts.IndexedUnion) -> tuple[int, ...]:

@@ -8,7 +8,7 @@
 | flag and value                | no flag                | the value; its own null, if it has one  |
 | value                         | flag and value         | a flag of not null, the value           |
 | list of flagged pairs         | MapOf                  | the pairs without flags                 |
-| a byte of Unit                | no byte                | nothing                                 |
+| Unit                          | Marker                 | the byte of the new one, or nothing     |
 | number of a constant          | Enum                   | the number of the constant of its name  |
 """
 
@@ -58,9 +58,8 @@ def recode_scala(walk: ValueWalk, old: Layout, new: Layout) -> bool:  # noqa: PL
                     raise walk.refusal("null in the place of an entry of a map")
                 _fields(walk, pair, (new.key, new.value))
         case layouts.OfScala(layouts.Marker() as unit), layouts.Marker():
-            walk.recode(unit, new)
-        case layouts.Marker(0), layouts.Marker(None):
-            walk.skip(old)
+            walk.skip(unit)
+            write_value(new, new.text, walk.target)
         case layouts.Enum(), layouts.Enum():
             read, _ = SIZED[layouts.Enum]
             name = read(old, walk.view)

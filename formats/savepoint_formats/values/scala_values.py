@@ -23,7 +23,14 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
-from savepoint_formats.layout import CaseClass, Coproduct, LocalDateTime, OfScala, ScalaValue
+from savepoint_formats.layout import (
+    CaseClass,
+    Coproduct,
+    LocalDateTime,
+    Marker,
+    OfScala,
+    ScalaValue,
+)
 from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
 from savepoint_formats.values.kryo.java_times import PACKAGE, TIMES, time_object
@@ -159,7 +166,8 @@ def _write_coproduct(
     if isinstance(field, CaseClass):
         writer.write(field, dict(zip(field.names, values, strict=True)))
     else:
-        writer.write(field, values[0] if values else None)
+        only = field.text if isinstance(field, Marker) else None
+        writer.write(field, values[0] if values else only)
 
 
 # --- single values ----------------------------------------------------------------------------

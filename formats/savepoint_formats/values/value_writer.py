@@ -192,7 +192,6 @@ def _bytes_of(layout: Layout, value: Value) -> bytes:
 
 _WITH_NULL = (
     layouts.Nullable,
-    layouts.Marker,
     layouts.Pojo,
     layouts.Framed,
     layouts.Varying,
@@ -206,12 +205,12 @@ _WITH_NULL = (
 
 
 def is_null_of_scala(layout: Layout) -> bool:
-    """Whether null is ``None`` or ``()``, which lie behind the flag of a map's value."""
+    """Whether null is ``None``, which lies behind the flag of a map's value."""
     match layout:
         case layouts.Nullable(_, is_null):
             return not is_null
         case layouts.OfScala(inner):
-            return isinstance(inner, layouts.Nullable | layouts.Marker)
+            return isinstance(inner, layouts.Nullable)
         case _:
             return False
 
@@ -227,6 +226,8 @@ def _may_be_null(layout: Layout) -> bool:
         return layout.is_single
     if isinstance(layout, layouts.Coded):
         return layout.codec.is_nullable
+    if isinstance(layout, layouts.Marker):
+        return layout.text is None
     return isinstance(layout, _WITH_NULL) or _is_typed(layout)
 
 

@@ -48,7 +48,7 @@ NAMES = {
     "LocalTime": "()",
     "Long": "()",
     "MapOf": "(key, value)",
-    "Marker": "(value=)",
+    "Marker": "(value=, text=)",
     "MaskedRepeated": "(element)",
     "MaskedStruct": "(names, fields, has_kind)",
     "Nullable": "(inner, is_null=, padding=)",

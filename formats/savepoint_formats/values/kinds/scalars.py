@@ -191,16 +191,18 @@ def _write_fixed_bytes(layout: layouts.FixedBytes, value: bytes, view: DataOutpu
     view.write_bytes(value)
 
 
-def _read_marker(layout: layouts.Marker, view: DataInputView) -> None:
+def _read_marker(layout: layouts.Marker, view: DataInputView) -> str | None:
     if layout.value is not None and view.read_unsigned_byte() != layout.value:
         view.position -= 1
         byte = view.buffer[view.position]
         raise view.error(f"a byte of {byte}, expected {layout.value}")
+    return layout.text
 
 
-def _write_marker(layout: layouts.Marker, value: None, view: DataOutputView) -> None:
-    if value is not None:
-        raise ValueError(f"{value!r} where only null can be")
+def _write_marker(layout: layouts.Marker, value: str | None, view: DataOutputView) -> None:
+    if value != layout.text:
+        only = "null" if layout.text is None else repr(layout.text)
+        raise ValueError(f"{value!r} where only {only} can be")
     if layout.value is not None:
         view.write_byte(layout.value)
 

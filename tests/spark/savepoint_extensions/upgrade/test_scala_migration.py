@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.scala_rows import UIDS, UNORDERED, old_savepoint, stored_states, without_order
+from support.scala_sample import SAMPLE
 
+from savepoint_formats.errors import UnencodableError
 from savepoint_spark.changing.stored_rows import stored_chunks
-from state_processor import MigrationError, Savepoint
+from state_processor import MigrationError, OperatorTransformation, Savepoint
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
+FLINKX = Path("scala/flinkx-2.2.1-rocksdb-native/savepoint")
+UNITS = ("visited", "checked", "paid", "seen")
+"""States of ``Unit``, ``Option[Unit]``, ``Either[String, Unit]`` and ``MapState[Long, Unit]``."""
+SAME_TEXTS = "transform_values({}, (key, value) -> '()')"
 KRYO = ("shape-kryo", "big-decimal", "big-int", "try-ok")
 ENUMERATIONS = ("enumeration", "with-color")
 
@@ -80,3 +85,45 @@ def test_what_the_target_does_not_have_is_named_with_the_way_out(
         ValueError, match="no API 'scala' for state of Scala, only flinkx, pojo, row"
     ):
         old.migrate("2.2", scala="scala")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("path", "uid", "values"),
+    [
+        (SAMPLE, "by_region", {"visited": "'()'", "seen": SAME_TEXTS.format("seen")}),
+        (
+            FLINKX,
+            "by-string",
+            {
+                "unit": "'()'",
+                "case-object": "'sc.NoShape$'",
+                "map-unit": SAME_TEXTS.format("`map-unit`"),
+            },
+        ),
+    ],
+)
+def test_unit_and_case_objects_are_written_back_byte_for_byte(
+    spark: SparkSession, corpus: Path, tmp_path: Path, path: Path, uid: str, values: dict[str, str]
+) -> None:
+    is_sample = path == SAMPLE
+    uids = ("by_region", "by_customer") if is_sample else UIDS
+    states = UNITS if is_sample else (*values, "with-unit")
+    old = Savepoint.load(spark, str(corpus / path), uids=uids).with_forms(nanoseconds="struct")
+    rows = old.read_keyed_state(uid).select("key", *(f"`{state}`" for state in states))
+    like = OperatorTransformation.bootstrap_with(rows).like(old.operator(uid))
+    changed = old.writer()
+    for state, value in values.items():
+        changed = changed.update_state(uid, state, value)
+    Savepoint.create(spark).with_operator(uid, like).write(str(tmp_path / "like"))
+    changed.write(str(tmp_path / "changed"))
+    for name, own_uids in {"like": (uid,), "changed": uids}.items():
+        new = Savepoint.open(str(tmp_path / name), uids=own_uids)
+        for state in states:
+            wanted = entries(old, uid, state)
+            if (name, state) == ("like", "checked"):  # a value of null is no value in a new state
+                wanted = {key: value for key, value in wanted.items() if value[1] != b"\0"}
+            assert wanted
+            assert entries(new, uid, state) == wanted, (name, state)
+    wrong = old.writer().update_state(uid, next(iter(values)), "'(1)'")
+    with pytest.raises(UnencodableError, match=r"'\(1\)' where only '\(\)' can be"):
+        wrong.write(str(tmp_path / "wrong"))

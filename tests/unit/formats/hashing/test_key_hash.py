@@ -105,6 +105,8 @@ SCALARS: list[Typed] = [
     (layouts.TimestampData(9), precise()),
     (layouts.Marker(), st.none()),
     (layouts.Marker(None), st.none()),
+    (layouts.Marker(None, "a.N$"), st.just("a.N$")),
+    (layouts.OfScala(layouts.Marker(text="()")), st.just("()")),
     (layouts.Kryo("java.util.UUID"), or_null(st.uuids().map(str))),
     (layouts.Kryo("java.lang.Long"), or_null(ints(64))),
     (layouts.Kryo("java.time.Duration"), or_null(LONGS)),
@@ -149,7 +151,7 @@ def either(fields: list[Typed]) -> Typed:
             | {name: values.filter(lambda value: value is not None)}
         )
         for name, values, part in (("left", lefts, left), ("right", rights, right))
-        if not isinstance(part, layouts.Marker)
+        if not isinstance(part, layouts.Marker) or part.text
     ]
     layout = Tagged((1, 0), ("left", "right"), (left, right))
     return (layout, st.one_of(alternatives)) if alternatives else tuple_of(fields)
@@ -157,7 +159,7 @@ def either(fields: list[Typed]) -> Typed:
 
 def map_of(fields: list[Typed]) -> Typed:
     (key, keys), (value, values) = fields[0], fields[-1]
-    if isinstance(key, Nullable | layouts.Marker):
+    if isinstance(key, Nullable | layouts.Marker) and not getattr(key, "text", None):
         entry = st.fixed_dictionaries({"key": keys, "value": values})
         return MapOf(key, value), st.lists(entry, max_size=3)
     pairs = st.tuples(keys.filter(lambda one: one is not None), values)

@@ -56,7 +56,7 @@ EXAMPLES: dict[str, tuple[bytes, Layout]] = {
     ),
     "a sealed trait of version 2": (
         snapshot(COPRODUCT, i32(2) + utf("a.N$") + utf("a.Pair") + CASE_OBJECT + PAIR, 2),
-        Coproduct(("a.N$", "a.Pair"), (Marker(None), layout(PAIR))),
+        Coproduct(("a.N$", "a.Pair"), (Marker(None, "a.N$"), layout(PAIR))),
     ),
     "an enum of Scala 3": (
         composite(
@@ -65,7 +65,7 @@ EXAMPLES: dict[str, tuple[bytes, Layout]] = {
             PAIR,
             own=i32(2) + text("Red") + text("Mix"),
         ),
-        Coproduct(("Red", "Mix"), (Marker(None), layout(PAIR))),
+        Coproduct(("Red", "Mix"), (Marker(None, "Red"), layout(PAIR))),
     ),
     "a mapper of the user shows what it writes": (
         mapped("a.Mapper", STRING),

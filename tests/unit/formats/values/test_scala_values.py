@@ -32,12 +32,16 @@ FIXED = CaseClass("sc.Fixed", ("_1", "_2"), (INT, LONG), 12)
 ADDRESS = CaseClass("sc.Address", ("_1", "_2"), (TEXT, INT))
 CIRCLE = CaseClass("sc.Circle", ("_1",), (layouts.Double(),), 8)
 NAMED = CaseClass("sc.Named", ("_1", "_2"), (TEXT, ADDRESS))
-SHAPE = Coproduct(("sc.Circle", "sc.Named", "sc.NoShape$"), (CIRCLE, NAMED, Marker(None)))
+SHAPE = Coproduct(
+    ("sc.Circle", "sc.Named", "sc.NoShape$"), (CIRCLE, NAMED, Marker(None, "sc.NoShape$"))
+)
 NO_SHAPE = {"$class": "sc.NoShape$", "_1": None, "_1@Named": None, "_2": None}
 EITHER = OfScala(layouts.Tagged((1, 0), ("left", "right"), (INT, layouts.Float()), 4))
 BUFFER = OfScala(layouts.Repeated(INT), is_nullable=True)
-OLD_OPTION, OLD_UNIT = Nullable(INT, is_null=False), OfScala(Marker())
-OPTION, UNIT = OfScala(OLD_OPTION), OfScala(Marker(None))
+OLD_OPTION, OLD_UNIT = Nullable(INT, is_null=False), OfScala(Marker(text="()"))
+OPTION, UNIT = OfScala(OLD_OPTION), OfScala(Marker(None, "()"))
+NO_OBJECT = Marker(None, "sc.NoShape$")
+UNIT_OR_INT = OfScala(layouts.Tagged((0, 1), ("left", "right"), (UNIT, INT)))
 TIME = "2000-07-01T12:00:30"
 LOCAL = "000007d0 07 01 0c 00 1e 00000000"
 NO_LOCAL = "80000000 8000 80 8000 80000000"
@@ -67,8 +71,17 @@ GOLDEN: list[tuple[Layout, str, Any]] = [
     (ScalaValue("OffsetDateTime"), f"{NO_LOCAL} 80000000", None),
     (MapOf(TEXT, Nullable(OPTION)), "00000001 0261 00 00", [("a", None)]),
     (MapOf(TEXT, Nullable(OLD_OPTION)), "00000001 0261 00 00", [("a", None)]),
-    (MapOf(TEXT, Nullable(OLD_UNIT)), "00000001 0261 00 00", [("a", None)]),
-    (MapOf(TEXT, Nullable(UNIT)), "00000001 0261 00", [("a", None)]),
+    (MapOf(TEXT, Nullable(OLD_UNIT)), "00000001 0261 00 00", [("a", "()")]),
+    (MapOf(TEXT, Nullable(UNIT)), "00000001 0261 00", [("a", "()")]),
+    (MapOf(TEXT, Nullable(UNIT)), "00000001 0261 01", [("a", None)]),
+    (MapOf(UNIT, INT), "00000001 00000007", [("()", 7)]),
+    (OLD_UNIT, "00", "()"),
+    (UNIT, "", "()"),
+    (NO_OBJECT, "", "sc.NoShape$"),
+    (OfScala(Nullable(UNIT, is_null=False)), "01", "()"),
+    (OfScala(Nullable(UNIT, is_null=False)), "00", None),
+    (layouts.Repeated(NO_OBJECT), "00000002", ["sc.NoShape$", "sc.NoShape$"]),
+    (UNIT_OR_INT, "00", {"left": "()", "right": None}),
     (MapOf(TEXT, Nullable(Marker())), "00000001 0261 01", [("a", None)]),
     (
         ScalaValue("Uuid"),
@@ -100,7 +113,7 @@ def test_what_flink_wrote_is_read_and_written(layout: Layout, data: str, value: 
 @pytest.mark.parametrize("value", [OPTION, OLD_OPTION, UNIT, OLD_UNIT, Marker()])
 def test_null_of_a_map_state_is_written_behind_its_flag(value: Layout) -> None:
     entry, state = Encoder(NullableRest(value)), Encoder(MapOf(INT, Nullable(value)))
-    data = b"\1" if value == Marker() else b"\0" + written(value, None)
+    data = b"\0" + written(value, None) if value in (OPTION, OLD_OPTION) else b"\1"
     assert entry.encode(pa.array([None], entry.type)).to_pylist() == [data]
     (encoded,) = state.encode(pa.array([[(1, None)]], state.type)).to_pylist()
     assert encoded == bytes.fromhex("00000001 00000001") + data
@@ -157,6 +170,9 @@ def test_damage_is_named(layout: Layout, data: str, message: str) -> None:
         (ScalaValue("ZonedDateTime"), f"{TIME}+02:00[Europe/Berlin]", "does not keep"),
         (SHAPE, {"$class": "sc.Oval"}, r"sc\.Oval is none of sc\.Circle"),
         (EITHER, None, "cannot be"),
+        (UNIT, None, "Marker cannot be"),
+        (OLD_UNIT, "(1)", r"'\(1\)' where only '\(\)' can be"),
+        (NO_OBJECT, "sc.Circle", r"'sc\.Circle' where only 'sc\.NoShape\$' can be"),
     ],
 )
 def test_what_has_no_bytes_is_refused(layout: Layout, value: Any, message: str) -> None:

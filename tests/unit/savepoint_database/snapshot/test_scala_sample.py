@@ -42,6 +42,20 @@ def test_each_state_of_flinks_own_api_for_scala_has_its_values() -> None:
         assert dict(state["notes"]) == {number: order(number)["_3"] for number in numbers}
 
 
+def test_unit_and_case_objects_are_what_scala_prints_and_no_null() -> None:
+    """``Some(())`` and ``None`` differ, and so do the sides of an Either."""
+    columns = ("visited", "checked", "paid", "seen", "anything")
+    stored = {row.pop("key"): [row[it] for it in columns] for row in rows("by_region.keyed_state")}
+    unit, quiet = '{"$class": "scala.runtime.BoxedUnit"}', '{"$class": "shop.Quiet$"}'
+    for region, numbers in REGIONS.items():
+        *typed, anything = stored[region]
+        is_eu = region == "eu"
+        sides = {"left": None, "right": "()"} if is_eu else {"left": "late", "right": None}
+        seen = [(number, "()") for number in numbers]
+        assert typed == ["()", "()" if is_eu else None, sides, seen]
+        assert anything["json"] == (unit if is_eu else quiet)
+
+
 def test_keys_are_case_classes_in_the_key_groups_of_scala() -> None:
     totals = {tuple(row["key"].values()): row["total"] for row in rows("by_customer.keyed_state")}
     assert totals == {("eu", 0): 18, ("us", 1): 22, ("us", 2): 26}
