@@ -74,6 +74,7 @@ def states(target: str) -> tuple[KeyedState, ...]:
         KeyedState.value("tuple2", f"{product}<INT, STRING>"),
         KeyedState.value("tuple3", f"{product}<LONG, {third}, {address}>"),
         KeyedState.value("opt-int", "NULLABLE<INT>"),
+        KeyedState.value("unit", "VOID"),
         KeyedState.value("either", f"EITHER<STRING, {address}>"),
         KeyedState.value("list-of-cc", f"LIST<{address}>"),
         KeyedState.value("seq-of-int", "LIST<INT>"),
@@ -93,7 +94,7 @@ def in_java(value: Any, target: str) -> Any:
     if isinstance(value, list):
         return [in_java(element, target) for element in value]
     if not isinstance(value, dict):
-        return value
+        return None if value == "()" else value
     if "$type" in value:
         fields = {name: in_java(field, target) for name, field in value.items() if name != "$type"}
         return numbered(fields.values()) if target == "row" else fields

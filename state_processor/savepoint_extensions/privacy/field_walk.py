@@ -66,7 +66,7 @@ def field_types(
 def _special_types(layout: Layout, path: str) -> Iterator[tuple[str, FieldType]]:
     """Fields that are texts in Arrow, and something else in Java."""
     match layout:
-        case layouts.Enum() | layouts.Char():
+        case layouts.Enum() | layouts.Char() | layouts.Marker(_, str()):
             yield path, FieldType.ENUM
         case layouts.BigInteger() | layouts.BigDecimal():
             yield path, FieldType.DECIMAL

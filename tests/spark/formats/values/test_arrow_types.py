@@ -111,6 +111,7 @@ TYPES: list[tuple[Layout, str, str]] = [
         "struct<$class: string, $value: int32>",
         "STRUCT<`$class`: STRING, `$value`: INT>",
     ),
+    (layouts.Marker(None, "()"), "string", "STRING"),
     (layouts.OfScala(Repeated(INT)), "list<item: int32>", "ARRAY<INT>"),
     (layouts.OfClass(Repeated(INT), "shop.IdsSnapshot"), "list<item: int32>", "ARRAY<INT>"),
     (

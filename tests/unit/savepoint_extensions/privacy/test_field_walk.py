@@ -12,7 +12,9 @@ from savepoint_formats.layout import (
     Enum,
     Long,
     MapOf,
+    Marker,
     Nullable,
+    OfScala,
     Repeated,
     Struct,
     Text,
@@ -39,6 +41,11 @@ def test_fields_have_names_and_types() -> None:
         "value.sizes.key": FieldType.TEXT,
         "value.sizes.value": FieldType.DECIMAL,
     }
+
+
+def test_the_one_text_of_a_scala_object_is_no_free_text() -> None:
+    layout = OfScala(Marker(text="()"))
+    assert field_types(layout, arrow_type(layout), "value") == {"value": FieldType.ENUM}
 
 
 @pytest.mark.parametrize("layout", [Ttl(Long()), Repeated(Ttl(Long()))])
