@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
 UID = "stateful"
+AT = datetime(2027, 1, 1, tzinfo=UTC)
 TEXTS = "rules: [{type: text, method: hash}]"
 INTEGERS = "rules: [{type: integer, method: hash}]"
 
@@ -37,6 +39,11 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "update id": lambda it: it.update_state(UID, "last_id", "last_id * 2"),
     "remove": lambda it: it.remove_state(UID, "average"),
     "canonical": lambda it: it.convert(),
+    "ttl on": lambda it: it.set_ttl(UID, "memos", on=True, at=AT).set_ttl(
+        UID, "last_id", on=True, at=AT
+    ),
+    "ttl off": lambda it: it.set_ttl(UID, "recent_by_currency", on=False),
+    "expire": lambda it: it.expire(UID, "recent_memos", older_than=timedelta(), at=AT),
 }
 ORDERS = (
     "class, mask, widen, delete, rescale, update id",
@@ -49,6 +56,9 @@ MORE = (
     "update id, mask, widen",
     "sample, update customer, canonical, mask",
     "constant, update customer, class, name, mask",
+    "ttl on, mask, expire, delete, rescale",
+    "expire, ttl off, update id, ttl on, class",
+    "class, name, ttl on, sample, mask integers",
 )
 
 
