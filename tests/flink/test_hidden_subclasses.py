@@ -50,10 +50,10 @@ def check_map_keys(right: str, heap: str) -> None:
 
 
 def _by_key(
-    path: str, state: str, uid: str = "items", *, is_described: bool = False, **options: Any
+    path: str, state: str, uid: str = "items", *, is_described: bool = False, **forms: Any
 ) -> dict[int, Any]:
-    savepoint = hidden_jobs.opened(path, is_described=is_described)
-    scan = savepoint.scan(f"{uid}.keyed_state", columns=("key", state), **options)
+    savepoint = hidden_jobs.opened(path, is_described=is_described).with_forms(**forms)
+    scan = savepoint.scan(f"{uid}.keyed_state", columns=("key", state))
     return {row["key"]: row[state] for row in scan.to_arrow().to_pylist()}
 
 
