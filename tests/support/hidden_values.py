@@ -114,6 +114,18 @@ def heap(folder: Path, values: list[bytes], value: bytes = ORDER) -> Savepoint:
     return _opened(folder, SubtaskState(0, managed_keyed_state=base))
 
 
+def heap_of_two(folder: Path) -> Savepoint:
+    """A heap file with two states of POJOs that hide their ends."""
+    states = meta_info("first", "VALUE", ORDER), meta_info("second", "VALUE", ORDER)
+    entries = [
+        (group_of(key), state, b"\0" + text(key) + order(number))
+        for number, key in enumerate(KEYS)
+        for state in range(len(states))
+    ]
+    base = _named(heap_base(header(*states), len(states), entries))
+    return _opened(folder, SubtaskState(0, managed_keyed_state=base))
+
+
 def heap_collections(folder: Path, values: list[bytes]) -> Savepoint:
     """A heap file with a list and a map of these values under one key."""
     states = meta_info("all", "LIST", list_of(ORDER)), meta_info("by", "MAP", map_of(STRING, ORDER))

@@ -1,7 +1,7 @@
 """Faults of the entries of keyed state, in canonical form for any file.
 
 A range of key groups that can't be read is halved until it is one key group, then read state by
-state, so that everything else is still checked.
+state, so that everything else is still checked. Of a heap file, each key group is read by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
+from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 
@@ -111,11 +112,9 @@ class EntryChecks:
         except SavepointError as error:
             if self._is_everywhere(error, source, names, part):
                 return self._state_by_state(source, names, part, (file, error))
-            middle = (part.start + part.end) // 2
-            halves = KeyGroupRange(part.start, middle), KeyGroupRange(middle + 1, part.end)
             checked = CheckedEntries()
-            for half in halves:
-                checked.take(self.check(source, names, half, file))
+            for smaller in _smaller(source, part):
+                checked.take(self.check(source, names, smaller, file))
             return checked
 
     def _is_everywhere(
@@ -222,9 +221,9 @@ class EntryChecks:
 
     def _decoder(self, state: State) -> Decode:
         if state not in self._decoders:
-            state = self._settings.applied(state)
+            applied = self._settings.applied(state)
             is_timer = state.kind is StateKind.TIMERS
-            made = self._timers(state) if is_timer else self._entries(state)
+            made = self._timers(applied) if is_timer else self._entries(applied)
             self._decoders[state] = made
         return self._decoders[state]
 
@@ -254,6 +253,16 @@ class EntryChecks:
                 expect_flags(chunk, ranges.value_starts)
 
         return read
+
+
+def _smaller(source: StoredSource, part: KeyGroupRange) -> Iterable[KeyGroupRange]:
+    """Ranges to check one by one instead of a range with an error."""
+    if isinstance(source, HeapSource):
+        # Values without an end are often in all key groups; to halve the range would read each again
+        # and again.
+        return [KeyGroupRange(group, group) for group in part]
+    middle = (part.start + part.end) // 2
+    return KeyGroupRange(part.start, middle), KeyGroupRange(middle + 1, part.end)
 
 
 def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:

@@ -18,7 +18,8 @@ Flink: ``HeapSnapshotStrategy``, ``CopyOnWriteStateMapSnapshot``.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,9 @@ _KEY_GROUP_SIZE = 4
 _STATE_HEAD_SIZE = 6
 _SMALL = 3
 """Number of key groups, the smallest ones, that are read to learn the order of the states."""
+
+_MOST_REMEMBERED = 4 << 20
+"""Size in bytes of a key group that is remembered until another one is read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +111,25 @@ class StateRecords:
         return HeapEntries(chunk, namespaces, keys, values, hidden)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Torn:
+    """A key group whose states can't be decoded in order.
+
+    Attributes:
+        decoded: Entries of the states before the one that fails, by state id.
+        error: Why decoding ends.
+        borders: Places of all states; None if they are not certain.
+        between: Entries by state id, of the states that were wanted so far.
+    """
+
+    section: Section
+    chunk: Chunk
+    decoded: dict[int, HeapEntries | None]
+    error: FormatError
+    borders: tuple[HeapState, ...] | None
+    between: dict[int, HeapEntries] = field(default_factory=dict)
+
+
 class HeapFile:
     """Reader of a heap file; ``states`` are all its states, because each must be passed."""
 
@@ -126,6 +149,9 @@ class HeapFile:
         self._is_compressed = is_compressed
         self._doubtful = DoubtfulStates(states, max_parallelism, kryo)
         self._records = [StateRecords(state, kryo) for state in states]
+        # A check reads a key group with an error again, by itself and state by state.
+        self._torn: _Torn | None = None
+        self._borders: dict[int, tuple[HeapState, ...] | None] = {}
 
     def sections(
         self, key_groups: KeyGroupRange, wanted: Container[int]
@@ -137,10 +163,14 @@ class HeapFile:
         """
         sections = sections_of(self._handle.groups, self._file, key_groups)
         file = read_ahead(self._file, sections)
-        for section in sections:
-            with within(f"key group {section.key_group}"):
-                entries = self._entries(self._chunk(file, section), section, wanted)
-            yield section.key_group, entries
+        try:
+            for section in sections:
+                with within(f"key group {section.key_group}"):
+                    entries = self._entries(file, section, wanted)
+                yield section.key_group, entries
+        finally:
+            if len(sections) > 1:
+                self._torn = None
 
     def _chunk(self, file: StateFile, section: Section) -> Chunk:
         """The decompressed states of a key group."""
@@ -154,8 +184,28 @@ class HeapFile:
         return Chunk(np.frombuffer(body, np.uint8), file.path, base)
 
     def _entries(
-        self, chunk: Chunk, section: Section, wanted: Container[int]
+        self, file: StateFile, section: Section, wanted: Container[int]
     ) -> dict[int, HeapEntries]:
+        torn = self._torn
+        if torn is None or torn.section != section:
+            self._torn = None
+            by_state, torn = self._decoded(self._chunk(file, section), section)
+            if torn is not None and len(torn.chunk) <= _MOST_REMEMBERED:
+                self._torn = torn
+        else:
+            by_state = dict(torn.decoded)
+        if torn is not None:
+            by_state |= self._behind(torn, wanted)
+        return {
+            state_id: entries
+            for state_id, entries in by_state.items()
+            if entries is not None and state_id in wanted
+        }
+
+    def _decoded(
+        self, chunk: Chunk, section: Section
+    ) -> tuple[dict[int, HeapEntries | None], _Torn | None]:
+        """Entries of states that can be decoded in order, and what is known if not all can."""
         by_state: dict[int, HeapEntries | None] = {}
         try:
             for state_id, entries in self._in_order(chunk):
@@ -163,20 +213,26 @@ class HeapFile:
         except FormatError as error:
             if not self._doubtful.may_explain(error):
                 raise
-            skip = partial(self._end, chunk)
-            borders = self._doubtful.borders(chunk, section.key_group, skip, self._order)
-            unread = {*range(len(self._states))} - {*by_state}
-            if borders is None and any(state_id in wanted for state_id in unread):
-                self._check(section, error)
-                raise
-            for state in borders or ():
-                if state.count and state.id in wanted:
-                    with within(f"state {self._states[state.id].name!r}"):
-                        by_state[state.id] = self._between(chunk, state, section.key_group)
+            group, skip = section.key_group, partial(self._end, chunk)
+            if group not in self._borders:
+                self._borders[group] = self._doubtful.borders(chunk, group, skip, self._order)
+            return by_state, _Torn(section, chunk, dict(by_state), error, self._borders[group])
+        return by_state, None
+
+    def _behind(self, torn: _Torn, wanted: Container[int]) -> dict[int, HeapEntries]:
+        """Entries of states that are wanted, from the borders of the states."""
+        unread = {*range(len(self._states))} - {*torn.decoded}
+        if torn.borders is None and any(state_id in wanted for state_id in unread):
+            error = copy(torn.error)  # readers add places and advice to it
+            self._check(torn.section, error)
+            raise error
+        for state in torn.borders or ():
+            if state.count and state.id in wanted and state.id not in torn.between:
+                with within(f"state {self._states[state.id].name!r}"):
+                    entries = self._between(torn.chunk, state, torn.section.key_group)
+                    torn.between[state.id] = entries
         return {
-            state_id: entries
-            for state_id, entries in by_state.items()
-            if entries is not None and state_id in wanted
+            state_id: entries for state_id, entries in torn.between.items() if state_id in wanted
         }
 
     @cached_property
