@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files.operator_state import element_arrays
 from savepoint_formats.state_files.state import StateKind, element_layout, entry_layouts
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.sources.keyed_source import StoredHandle
     from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files.state_chunk import StoredSource
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.subclass_values import Subclass
 
     Values = Iterator[tuple[Layout, pa.LargeBinaryArray]]
 
 MOST_BYTES = 256 << 20
+
+_MOST_KEPT = 32
+"""Number of sources of heap files that are kept for other states of an operator."""
 
 
 @dataclass
@@ -102,6 +108,9 @@ class StoredValues:
     directory: SnapshotDirectory
     record: OperatorState
     kryo: KryoDialect
+    _sources: dict[StoredHandle, HeapSource] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def of(self, state: State) -> Values:
         """The bytes of a state: keys, namespaces and values, or elements."""
@@ -113,13 +122,22 @@ class StoredValues:
         for stored in chain.from_iterable(map(keyed_handles, self.record.subtasks)):
             if stored.is_raw and state.kind is not StateKind.TIMERS:
                 continue
-            source = stored.source(self.directory, state.key, settings)
+            source = self._source(stored, state.key, settings)
             groups = stored.handle.key_groups
             for state_chunk in source.state_chunks(frozenset([state.name]), groups):
                 key, value = entry_layouts(state_chunk.state)
                 yield key, state_chunk.entries.keys
                 if value is not None:
                     yield value, state_chunk.entries.values
+
+    def _source(self, stored: StoredHandle, key: Layout, settings: SourceSettings) -> StoredSource:
+        """The source of a handle; those of heap files remember where states begin."""
+        if stored in self._sources:
+            return self._sources[stored]
+        source = stored.source(self.directory, key, settings)
+        if isinstance(source, HeapSource) and len(self._sources) < _MOST_KEPT:
+            self._sources[stored] = source
+        return source
 
     def _elements(self, state: State) -> Values:
         layout = element_layout(state)

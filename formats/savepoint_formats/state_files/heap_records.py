@@ -6,6 +6,7 @@ field ends with its record or collection.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.program.program import Program
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -33,11 +35,10 @@ class BackToBack:
     """Finds the borders of records with these fields."""
 
     def __init__(self, parts: Sequence[Layout], kryo: KryoDialect | None) -> None:
-        names = tuple(str(index) for index in range(len(parts)))
         self._parts = tuple(parts)
         self._kryo = kryo
         self._patience = Patience()
-        self._program = program(Struct(names, tuple(map(Sized, parts))), kryo)
+        self._program = _program(self._parts, kryo)
 
     def ranges(self, chunk: Chunk, position: int, count: int) -> tuple[list[Ranges], int]:
         """Borders of each field of ``count`` records, and the end of the last record."""
@@ -137,6 +138,12 @@ class BackToBack:
         if reader.is_lost:
             return end, reader.view.error(reader.reason, UndecodableError)
         return start + reader.view.position, None
+
+
+@lru_cache(maxsize=128)  # an operator has a file per subtask, all with the same states
+def _program(parts: tuple[Layout, ...], kryo: KryoDialect | None) -> Program:
+    names = tuple(str(index) for index in range(len(parts)))
+    return program(Struct(names, tuple(map(Sized, parts))), kryo)
 
 
 def _sizes(collections: pa.StructArray) -> NDArray[np.int64]:

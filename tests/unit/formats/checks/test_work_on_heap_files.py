@@ -33,3 +33,10 @@ def test_verify_looks_once_for_borders_that_are_not_certain(tmp_path: Path) -> N
 def test_verify_makes_what_decodes_a_state_once(tmp_path: Path) -> None:
     calls = calls_in(heap_of_two(tmp_path).verify)
     assert calls["entry_faults._entries"] == 2
+
+
+def test_the_doctor_looks_for_borders_once_a_search(tmp_path: Path) -> None:
+    savepoint = heap_of_two(tmp_path)
+    calls = calls_in(lambda: savepoint.compatibility("2.2"))
+    # It searches for subclasses of POJOs, and for objects of Kryo.
+    assert calls["heap_borders.borders"] == 2 * len(GROUPS)
