@@ -20,6 +20,7 @@ from support.kafka_states import (
     bytes_savepoint,
     coordinator,
 )
+from support.local_counts import MERGE, write_local
 
 from faults.ways import Place, Way
 from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState
@@ -253,6 +254,17 @@ _FREE = {
 }  # fmt: skip
 
 _SMALL = "small"
+_LOCAL = "local"
+
+
+def _write_local(spark: SparkSession, place: Place, _: str) -> None:
+    write_local(spark, Path(place.target))
+
+
+SOURCES = {_LOCAL: Way(_write_local, lambda _: 0)}
+"""Name of a savepoint that commands read -> how Spark makes it."""
+
+_RULES = [word for state, rule in MERGE.items() for word in ("--merge", f"{state}={rule}")]
 
 
 def _on_spark(*words: str, sample: str | Path = _SMALL) -> Command:
@@ -298,6 +310,9 @@ _FREE_ON_SPARK = {
         "widen-field", "SOURCE", *_OF_POJO, "purchases", "LONG", "OUT", sample=_POJOS
     ),
     "apply": _on_spark("apply", "SOURCE", "FOLDER/changes.yaml", "OUT", sample=_POJOS),
+    "merge-local": _on_spark(
+        "merge-local", "SOURCE", "OUT", "--uid", "counts", "--operator", "counts", *_RULES, sample=_LOCAL
+    ),
     "sql-migrate": _on_spark(
         "sql-migrate", "FOLDER/before.json", "FOLDER/after.json", "SOURCE", "OUT", "--allow-loss",
         sample=_CORPUS / "sql" / _SQL,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3  # noqa: F401  # a fifth of a second, which each write to a store would take
 
-from faults.commands import COMMANDS
+from faults.commands import COMMANDS, SOURCES
 from faults.ways import WAYS, Place
 from savepoint_formats.errors import SavepointError
 from state_processor import local_session
@@ -37,7 +37,7 @@ def _obey(spark: SparkSession | None, way: str, mode: str, place: Place) -> None
     try:
         if spark is not None:
             spark.sparkContext.setJobGroup(place.target, way)
-        (WAYS | COMMANDS)[way].write(spark, place, mode)
+        (WAYS | COMMANDS | SOURCES)[way].write(spark, place, mode)
     except SavepointError as error:
         end, message = type(error).__name__, str(error)
     except BaseException as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from support.masks import SECRET
 
-from faults.commands import COMMANDS, SHRINK, make_sources
+from faults.commands import COMMANDS, SHRINK, SOURCES, make_sources
 from faults.process import Driver
 from faults.rounds import faults_after
 from faults.strikes import Control, library
@@ -95,6 +95,9 @@ class Points:
 
     def count(self, name: str) -> int:
         """Number of calls of a way to write, which are not struck."""
+        source = _WAYS[name].source(self._folder)
+        if source.name in SOURCES and not source.exists():
+            self._make(source.name, Path(), self._folder / source.name)
         # What is loaded once is there for all that is forked.
         self._write(name, "here", self._place(name))
         place = self._place(name)
