@@ -108,7 +108,7 @@ class StoredValues:
     directory: SnapshotDirectory
     record: OperatorState
     kryo: KryoDialect
-    _sources: dict[StoredHandle, HeapSource] = field(
+    _sources: dict[int, HeapSource] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -119,10 +119,11 @@ class StoredValues:
     def _keyed(self, state: State) -> Values:
         settings = SourceSettings(self.record.max_parallelism, self.kryo)
         assert state.key is not None  # keyed state has keys
-        for stored in chain.from_iterable(map(keyed_handles, self.record.subtasks)):
+        handles = chain.from_iterable(map(keyed_handles, self.record.subtasks))
+        for number, stored in enumerate(handles):
             if stored.is_raw and state.kind is not StateKind.TIMERS:
                 continue
-            source = self._source(stored, state.key, settings)
+            source = self._source(number, stored, state.key, settings)
             groups = stored.handle.key_groups
             for state_chunk in source.state_chunks(frozenset([state.name]), groups):
                 key, value = entry_layouts(state_chunk.state)
@@ -130,13 +131,15 @@ class StoredValues:
                 if value is not None:
                     yield value, state_chunk.entries.values
 
-    def _source(self, stored: StoredHandle, key: Layout, settings: SourceSettings) -> StoredSource:
-        """The source of a handle; those of heap files remember where states begin."""
-        if stored in self._sources:
-            return self._sources[stored]
+    def _source(
+        self, number: int, stored: StoredHandle, key: Layout, settings: SourceSettings
+    ) -> StoredSource:
+        """The source of a handle by its place in the record; those of heap files remember where states begin."""
+        if number in self._sources:
+            return self._sources[number]
         source = stored.source(self.directory, key, settings)
         if isinstance(source, HeapSource) and len(self._sources) < _MOST_KEPT:
-            self._sources[stored] = source
+            self._sources[number] = source
         return source
 
     def _elements(self, state: State) -> Values:
