@@ -40,7 +40,11 @@ def nano_of_day(hour: int, minute: int, second: int, nano: int) -> int:
 def expected(layout: Layout, written: Any) -> Any:  # noqa: PLR0912 - a table
     """The value that a file writes down in its own way."""
     match layout:
-        case layouts.Marker() | layouts.VoidNamespace():
+        case layouts.Marker() | layouts.OfScala(layouts.Marker()):
+            marker = layout.inner if isinstance(layout, layouts.OfScala) else layout
+            assert isinstance(marker, layouts.Marker)
+            return marker.text or None
+        case layouts.VoidNamespace():
             return None
         case layouts.Kryo() | layouts.JavaObject():
             return ANY
