@@ -11,7 +11,7 @@ import pytest
 from support import hidden_jobs
 from support.nightly import nightly
 
-from savepoint_formats.errors import UndescribedSubclassError
+from savepoint_formats.errors import UndecodableError, UndescribedSubclassError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +30,12 @@ def test_a_value_of_a_heap_file_is_that_of_rocksdb_or_bytes_with_the_reason(
         expected = _by_key(right, state)
         assert len(expected) == hidden_jobs.KEYS
         assert _sorted(_by_key(heap, state, is_described=True)) == _sorted(expected)
-        found = _by_key(heap, state, undescribed_subclasses="rest")
+        found = _told_apart(heap, state)
+        # In a key group, bytes may fit in two ways, and then none is believed.
+        assert len(found) > hidden_jobs.KEYS * 3 // 4
         seen: list[str] = []
-        for key, value in expected.items():
-            _check(found[key], value, seen)
+        for key, value in found.items():
+            _check(value, expected[key], seen)
         assert seen.count("value")
         assert seen.count("bytes")
     check_map_keys(right, heap)
@@ -47,6 +49,23 @@ def check_map_keys(right: str, heap: str) -> None:
     with pytest.raises(UndescribedSubclassError, match="describe the class") as error:
         _by_key(heap, "by_item", "by_items", undescribed_subclasses="rest")
     assert "read it as bytes" not in str(error.value)
+
+
+def _told_apart(path: str, state: str) -> dict[int, Any]:
+    """The rows of all key groups whose states can be told apart; other key groups are an error that says so."""
+    try:
+        return _by_key(path, state, undescribed_subclasses="rest")
+    except UndecodableError:
+        savepoint = hidden_jobs.opened(path).with_forms(undescribed_subclasses="rest")
+    found = {}
+    for group in range(savepoint.operator("items").record.max_parallelism):
+        scan = savepoint.scan("items.keyed_state", columns=("key", state), key_groups=group)
+        try:
+            found.update({row["key"]: row[state] for row in scan.to_arrow().to_pylist()})
+        except UndecodableError as error:
+            assert f"key group {group}" in str(error)  # noqa: PT017 - it is one of many key groups
+            assert "these bytes are also those of" in str(error)  # noqa: PT017 - as above
+    return found
 
 
 def _by_key(
