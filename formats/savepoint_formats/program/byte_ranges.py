@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.errors import TruncatedError
 from savepoint_formats.program.kernel import DONE, RangesJob, copy_ranges
 
 if TYPE_CHECKING:
@@ -66,6 +67,17 @@ def large_binary(offsets: Positions, data: NDArray[np.uint8]) -> pa.LargeBinaryA
     """Values that lie back to back in ``data``; ``offsets`` has one more entry than there are values."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def numbers_at(chunk: Chunk, values: Ranges, size: int) -> NDArray[np.int64]:
+    """The number of ``size`` bytes that each value begins with."""
+    (short,) = np.nonzero(values.sizes < size)
+    if len(short):
+        message = f"a value with {values.sizes[short[0]]} bytes left, expected {size} at least"
+        raise chunk.error(message, int(values.starts[short[0]]), TruncatedError)
+    digits = chunk.data[values.starts[:, np.newaxis] + np.arange(size)]
+    numbers: NDArray[np.int64] = digits.view(f">i{size}").ravel().astype(np.int64)
+    return numbers
 
 
 def ranges_in(values: pa.LargeBinaryArray) -> tuple[NDArray[np.uint8], Ranges]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.bytes import Chunk
 from savepoint_formats.entries import StoredEntries
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import Ttl
@@ -23,6 +24,7 @@ from savepoint_formats.pass_through import (
     with_times,
     without_times,
 )
+from savepoint_formats.program.byte_ranges import Ranges, numbers_at, ranges_in
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files import VALUE_SERIALIZER, StateKind, entry_layouts, keyed_state
 from savepoint_formats.values import Collections
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files import State, StateChunk, StateMetaInfo
     from savepoint_formats.values import KryoDialect
     from savepoint_spark.changing import ChangedOperator
+
+_TIME_SIZE = 8
 
 
 def with_time_to_live(changed: ChangedOperator, name: str, now_ms: int | None) -> ChangedOperator:
@@ -207,21 +211,13 @@ class ExpiredStates(SameKeys):
 
 
 def _times(values: pa.LargeBinaryArray, *, is_whole: bool) -> NDArray[np.int64]:
-    """The first i64 of each value, behind a flag of null unless values are whole; a null lives on."""
-    offsets = np.frombuffer(values.buffers()[1], np.int64)[
-        values.offset : values.offset + len(values) + 1
-    ]
-    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
-    starts = offsets[:-1] + (0 if is_whole else 1)
-    last = max(len(data) - 1, 0)
-    is_null = np.zeros(len(values), bool)
-    if not is_whole and len(data):
-        is_null = data[np.minimum(offsets[:-1], last)] != 0
-    starts = np.where(is_null, 0, starts)
-    if (too_short := (starts + 8 > offsets[1:]) & ~is_null).any():
-        raise SchemaChangeError(
-            f"{too_short.sum()} values have no time of access: savepoint verify names the damage"
-        )
-    octets = data[np.minimum(starts[:, None] + np.arange(8), last)]
-    times = octets.astype(np.uint8).copy().view(">i8").reshape(-1).astype(np.int64)
-    return np.where(is_null, np.iinfo(np.int64).max, times)
+    """The time that each value begins with, behind a flag of null unless values are whole; a null lives on."""
+    data, ranges = ranges_in(values)
+    chunk = Chunk(data, "stored values")
+    if is_whole:
+        return numbers_at(chunk, ranges, _TIME_SIZE)
+    is_there = numbers_at(chunk, ranges, 1) == 0
+    there = Ranges(ranges.starts[is_there] + 1, ranges.ends[is_there])
+    times = np.full(len(values), np.iinfo(np.int64).max)
+    times[is_there] = numbers_at(chunk, there, _TIME_SIZE)
+    return times

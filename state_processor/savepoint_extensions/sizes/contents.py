@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_extensions.sizes.distribution import SizeCounts, TimeCounts
-from savepoint_formats.errors import TruncatedError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, serializer_length
 from savepoint_formats.program.assembly import program
-from savepoint_formats.program.byte_ranges import Ranges
+from savepoint_formats.program.byte_ranges import Ranges, numbers_at
 from savepoint_formats.program.decode import decode
 from savepoint_formats.state_files import State, StateKind
 from savepoint_formats.values import Collections, Delimited, NullableRest, Patience, notes
@@ -143,14 +142,3 @@ class ContentsReader:
         if self._expires is not None:
             expired = int(np.count_nonzero(times <= self._expires))
             self.contents.expired = (self.contents.expired or 0) + expired
-
-
-def numbers_at(chunk: Chunk, values: Ranges, size: int) -> NDArray[np.int64]:
-    """The number of ``size`` bytes that each value begins with."""
-    (short,) = np.nonzero(values.sizes < size)
-    if len(short):
-        message = f"a value with {values.sizes[short[0]]} bytes left, expected {size} at least"
-        raise chunk.error(message, int(values.starts[short[0]]), TruncatedError)
-    digits = chunk.data[values.starts[:, np.newaxis] + np.arange(size)]
-    numbers: NDArray[np.int64] = digits.view(f">i{size}").ravel().astype(np.int64)
-    return numbers

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pyarrow as pa
 
-from savepoint_extensions.sizes.contents import Contents, ContentsReader, numbers_at
+from savepoint_extensions.sizes.contents import Contents, ContentsReader
 from savepoint_extensions.sizes.distribution import SizeCounts, TimeCounts
 from savepoint_formats.bytes import Chunk
 from savepoint_formats.entries import EntryRanges, distinct_hashes
 from savepoint_formats.errors import within
 from savepoint_formats.layout import VARIABLE, Struct, serializer_length
 from savepoint_formats.pass_through import KeyPlaces, stored_size
-from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, numbers_at, ranges_in
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values import notes
