@@ -10,6 +10,7 @@ import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.audit import NOT_FOUND
 from savepoint_cli.terminal import command, output_option
+from savepoint_extensions.lifecycle.lifecycle_kinds import age
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def _age(text: str) -> timedelta:
-    if text.strip().isdigit():
-        # Without a unit, the number would mean milliseconds, and young files would be deleted.
-        raise click.BadParameter(f"{text!r} has no unit, expected such as 7d or 12h")
-    return options.duration(text)
+    try:
+        return age(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @command()

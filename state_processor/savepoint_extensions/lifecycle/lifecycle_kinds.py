@@ -24,12 +24,15 @@ def moment(text: str | None) -> datetime | None:
     return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
 
 
-def time_to_live(text: str) -> timedelta:
-    """A duration with a unit, such as ``7d``; raises ``ValueError`` for another text."""
+def age(text: str) -> timedelta:
+    """A duration with a unit, such as ``7d``; raises ``ValueError`` for another text, or one too long."""
     if text.strip().isdigit():
-        # Without a unit, Flink's words would mean milliseconds, and nearly all values would go.
+        # Without a unit, Flink's words would mean milliseconds, and young files or values would go.
         raise ValueError(f"{text!r} has no unit, expected such as 7d or 12h")
-    return timedelta(milliseconds=milliseconds(text))
+    try:
+        return timedelta(milliseconds=milliseconds(text))
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is longer than any time that has passed") from error
 
 
 def _set_ttl(writer: SavepointWriter, words: Words) -> SavepointWriter:
@@ -38,7 +41,7 @@ def _set_ttl(writer: SavepointWriter, words: Words) -> SavepointWriter:
 
 
 def _expire(writer: SavepointWriter, words: Words) -> SavepointWriter:
-    older_than = time_to_live(words["older-than"])
+    older_than = age(words["older-than"])
     return writer.expire(
         words["operator"], words["state"], older_than=older_than, at=moment(words["at"])
     )

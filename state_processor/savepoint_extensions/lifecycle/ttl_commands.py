@@ -8,7 +8,7 @@ import click
 
 from savepoint_cli import completion, options
 from savepoint_cli.modify import writes
-from savepoint_extensions.lifecycle.lifecycle_kinds import moment, time_to_live
+from savepoint_extensions.lifecycle.lifecycle_kinds import age, moment
 
 if TYPE_CHECKING:
     from state_processor import SavepointWriter
@@ -71,4 +71,4 @@ def expire(
     \b
     savepoint expire s3://jobs/savepoint-1a2b sessions s3://jobs/smaller --older-than 7d
     """
-    return writer.expire(operator, state, older_than=time_to_live(older_than), at=moment(at))
+    return writer.expire(operator, state, older_than=age(older_than), at=moment(at))

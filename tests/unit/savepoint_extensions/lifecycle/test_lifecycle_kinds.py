@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from support.each import each
 
-from savepoint_extensions.lifecycle.lifecycle_kinds import moment, time_to_live
+from savepoint_extensions.lifecycle.lifecycle_kinds import age, moment
 
 
 def test_a_time_is_in_utc_unless_it_has_a_zone() -> None:
@@ -24,9 +24,11 @@ def test_other_texts_are_no_times(text: str) -> None:
 
 
 def test_a_time_to_live_has_a_unit() -> None:
-    assert time_to_live("7d") == timedelta(days=7)
-    assert time_to_live("90 min") == timedelta(minutes=90)
+    assert age("7d") == timedelta(days=7)
+    assert age("90 min") == timedelta(minutes=90)
     with pytest.raises(ValueError, match="has no unit"):
-        time_to_live("7")
+        age("7")
     with pytest.raises(ValueError, match="expected a duration"):
-        time_to_live("a week")
+        age("a week")
+    with pytest.raises(ValueError, match="999999999"):
+        age("99999999999d")
