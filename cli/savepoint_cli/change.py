@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
     from state_processor import FoundValues, SavepointWriter
 
-_FORMS = ("nanoseconds", "undescribed_subclasses")
 _SQL_OPTIONS = ("value", "expression", "where")
 _nanoseconds = common_option(
     "--nanoseconds",
@@ -49,7 +48,7 @@ def _evaluates(change: Change) -> Change:
 
     @wraps(change)
     def changed(writer: SavepointWriter, **values: Any) -> SavepointWriter:
-        writer = writer.with_forms(**{name: values.pop(name) for name in _FORMS})
+        writer = writer.with_forms(**{name: values.pop(name) for name in options.FORMS})
         if any(values.get(name) is not None for name in _SQL_OPTIONS):
             planned = writer.operator(values["operator"]).change
             if planned is not None and "state" in values:

@@ -304,6 +304,8 @@ keys = click.option(
     callback=callback(lambda given: given or None),
     help="Only the row of this key. Repeatable.",
 )
+# Not those of the database, whose module imports Arrow.
+FORMS = ("nanoseconds", "undescribed_subclasses")
 nanoseconds = common_option(
     "--nanoseconds",
     type=click.Choice(["refuse", "struct", "text", "truncate"]),

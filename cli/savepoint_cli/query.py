@@ -182,7 +182,7 @@ class _Queries:
 def _database(
     opening: Opening, opened: Savepoint, engine: Engine, settings: dict[str, Any]
 ) -> Iterator[Database]:
-    read = {name: settings.pop(name) for name in ("nanoseconds", "undescribed_subclasses")}
+    read = {name: settings.pop(name) for name in options.FORMS}
     if engine.is_spark:
         from state_processor.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
 

@@ -69,7 +69,7 @@ def export_table(
     form = form or _format_of(out)
     if escape_formulas and form != "csv":
         raise click.UsageError("--escape-formulas needs --format csv")
-    forms = {name: read.pop(name) for name in ("nanoseconds", "undescribed_subclasses")}
+    forms = {name: read.pop(name) for name in options.FORMS}
     savepoint = opening.open().with_forms(**forms)
     with options.usage_errors():
         scan = savepoint.scan(table, **read)

@@ -191,7 +191,7 @@ class Snapshot:
         nanoseconds: Nanoseconds | None = None,
         undescribed_subclasses: UndescribedSubclasses | None = None,
     ) -> Self:
-        """The same savepoint with other forms of values that have no exact column.
+        """Shows values that have no exact column in other forms.
 
         All reads, queries and changes of the returned savepoint show values in these forms, and
         expressions see them so. A form that is None stays as it is.
@@ -402,7 +402,7 @@ class Snapshot:
             >>> for batch in scan.batches():
             ...     print(batch.num_rows)
         """
-        options = ReadOptions.of({**locals(), **self.forms.options()})
+        options = ReadOptions.of(self.forms.beside(locals()))
         operator, name = self._named(table)
         return operator.look_up(name, options)
 

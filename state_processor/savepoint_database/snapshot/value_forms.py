@@ -11,7 +11,7 @@ from savepoint_formats.scan import checked_subclasses
 from savepoint_formats.values import checked_nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import ParamSpec
 
     from savepoint_formats.scan import UndescribedSubclasses
@@ -46,6 +46,10 @@ class ValueForms:
         """The forms as keywords of ``ReadOptions``."""
         return {name: getattr(self, name) for name in FORM_NAMES}
 
+    def beside(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a read, its ``locals()``, with the forms."""
+        return {**arguments, **self.options()}
+
 
 DEFAULT_FORMS = ValueForms()
 
@@ -56,7 +60,7 @@ class HasForms(Protocol):
     """A savepoint, or a writer of one, as ``with_old_keywords`` needs it."""
 
     def with_forms(self, *, nanoseconds: Any = None, undescribed_subclasses: Any = None) -> Self:
-        """The same with other forms of values."""
+        """See ``Snapshot.with_forms``."""
 
 
 Subject = TypeVar("Subject", bound=HasForms)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _OF_WRITING = frozenset({"path", "out", "overwrite", "dry_run", "print_change", "output"})
 """Parameters of commands that say what is read and where it is written, and not what changes."""
 
-_OF_VALUES = frozenset({"nanoseconds", "undescribed_subclasses"})
+_OF_VALUES = frozenset(options.FORMS)
 """Common options that are part of a change: how expressions see values."""
 
 

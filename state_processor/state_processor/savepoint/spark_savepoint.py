@@ -116,7 +116,7 @@ class SparkSavepoint(SparkTables):
             >>> savepoint.read_keyed_state("summarize", where="total > 100").show()
             >>> savepoint.read_keyed_state("summarize", Totals(), schema="key INT, total DOUBLE")
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         if reader is not None or schema is not None:
             return self._by_function(KeyedReaderJob, uid, reader, schema, asked)
         return read_rows(self, f"{self.operator(uid).name}.{KEYED_STATE}", asked)
@@ -175,7 +175,7 @@ class SparkSavepoint(SparkTables):
         Example:
             >>> savepoint.read_local_state("count_words", {"count": "sum"}).show()
         """
-        asked = SourceOptions.of({**locals(), "merge": None, **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside({**locals(), "merge": None}))
         return _read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, asked)
 
     @with_old_keywords
@@ -233,7 +233,7 @@ class SparkSavepoint(SparkTables):
             >>> savepoint.read_window_state("tumbling").show()
             >>> savepoint.read_window_state("session", Sizes(), schema="key STRING, elements INT")
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         if reader is not None or schema is not None:
             return self._by_function(WindowReaderJob, uid, reader, schema, asked)
         return read_rows(self, f"{self.operator(uid).name}.{WINDOW_STATE}", asked)
@@ -299,7 +299,7 @@ class SparkSavepoint(SparkTables):
         Example:
             >>> savepoint.read_timers("stateful").groupBy("time_domain").count().show()
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         return read_rows(self, f"{self.operator(uid).name}.{TIMERS}", asked)
 
 

@@ -114,7 +114,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_table("summarize.keyed_state", with_key_group=True).show()
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         return read_rows(self, table, asked)
 
     @with_old_keywords
@@ -151,7 +151,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_list_state("buffer", "elements").show()
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         return self._operator_state(uid, name, StateKind.OPERATOR_LIST, asked)
 
     @with_old_keywords
@@ -172,7 +172,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_union_state("buffer", "offsets").show()
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         return self._operator_state(uid, name, StateKind.UNION_LIST, asked)
 
     @with_old_keywords
@@ -211,7 +211,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         Example:
             >>> savepoint.read_broadcast_state("currency_converter", "rates").show()
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         return self._operator_state(uid, name, StateKind.BROADCAST, asked)
 
     def _operator_state(

@@ -64,7 +64,7 @@ class SparkSavepointDiff(SavepointDiff):
         nanoseconds: Nanoseconds | None = None,
         undescribed_subclasses: UndescribedSubclasses | None = None,
     ) -> Self:
-        """The same differences with other forms of values, see ``Savepoint.with_forms``."""
+        """Differences with other forms of values, see ``Savepoint.with_forms``."""
         before = self.before.with_forms(
             nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
         )
@@ -178,7 +178,7 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
         Example:
             >>> savepoint.count_rows("summarize.keyed_state")
         """
-        asked = SourceOptions.of({**locals(), **self.forms.options()})
+        asked = SourceOptions.of(self.forms.beside(locals()))
         operator, shown = self.table(table)
         scan = operator.scan(shown, asked.read)
         splits = scan.splits(asked.split_size or SPLIT_SIZE)
