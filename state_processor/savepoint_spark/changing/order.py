@@ -59,6 +59,7 @@ class StageRule(Enum):
     )
     QUERY = frozenset(Part)
     RELEASE = frozenset({Part.VALUES, Part.MASKS, Part.MIGRATION, Part.MERGED})
+    LIFETIMES = frozenset({*RELEASE, Part.NAMED_CLASSES})
 
     @property
     def makes_values(self) -> bool:

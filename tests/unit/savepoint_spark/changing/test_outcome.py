@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,6 +55,9 @@ OF_OBJECTS: dict[str, Change] = {
     "rename other class": _renamed("shop.Payment", "shop.Paid"),
     "rename state": lambda writer, uid: writer.rename_state(uid, "memo", "remark"),
     "migrate": lambda writer, _: writer.migrate("2.2"),
+    "set ttl": lambda writer, uid: writer.set_ttl(
+        uid, "id", on=True, at=datetime(2027, 1, 1, tzinfo=UTC)
+    ),
 }
 VARIANTS = (
     "states-2.2.1-hashmap-canonical",
@@ -109,7 +113,8 @@ def test_changes_of_entries_in_any_order(variant: str) -> None:
 @pytest.mark.parametrize("variant", ["objects-1.20.5-rocksdb-canonical"])
 def test_changes_of_objects_in_any_order(variant: str) -> None:
     source = opened_objects(variant, (*CLASSES, CARD))
-    for names in _orders(variant, 2, list(OF_OBJECTS)):
+    named = ["rename class", "set ttl", "rename other class", "migrate"]
+    for names in (*_orders(variant, 2, list(OF_OBJECTS)), named):
         _compared(source, "payments", names, OF_OBJECTS)
 
 
