@@ -51,6 +51,12 @@ if TYPE_CHECKING:
         release,
         release_text,
     )
+    from savepoint_formats.metadata.old_sources import (
+        KAFKA_POSITIONS,
+        KINESIS_POSITIONS,
+        STALE_WHEN_STOPPED,
+        stale_positions,
+    )
     from savepoint_formats.metadata.references import (
         COORDINATOR,
         StreamReference,
@@ -67,6 +73,9 @@ else:
 __all__ = [
     "COORDINATOR",
     "FLINK_2",
+    "KAFKA_POSITIONS",
+    "KINESIS_POSITIONS",
+    "STALE_WHEN_STOPPED",
     "TARGETS",
     "ChangelogHandle",
     "ChannelHandle",
@@ -106,6 +115,7 @@ __all__ = [
     "release",
     "release_text",
     "size_of",
+    "stale_positions",
     "stream_references",
     "streams_of",
     "with_streams",

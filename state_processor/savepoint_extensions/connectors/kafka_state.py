@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from savepoint_database.types import record_table
 from savepoint_extensions.connectors.byte_elements import byte_elements, element_values
 from savepoint_extensions.connectors.kafka.kafka_source import (
-    LEGACY_STATE,
     NO_STOPPING_OFFSET,
     STARTS,
     KafkaEnumerator,
@@ -32,6 +31,7 @@ from savepoint_formats.errors import (
     UnsupportedVersionError,
 )
 from savepoint_formats.layout import KryoClass, KryoField
+from savepoint_formats.metadata import KAFKA_POSITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -207,14 +207,14 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     Raises ``FormatError`` if an element is not a partition and offset.
     """
     offsets = []
-    for subtask, element in element_values(operator, LEGACY_STATE, (_TOPIC_PARTITION,)):
+    for subtask, element in element_values(operator, KAFKA_POSITIONS, (_TOPIC_PARTITION,)):
         match element:
             case {"f0": {"topic": str(topic), "partition": int(partition)}, "f1": int(number)}:
                 split = KafkaSplit(topic, partition, next_offset(number))
                 offsets.append((subtask, split))
             case _:
                 reason = "an offset of an unknown class"
-                raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
+                raise FormatError(reason, KAFKA_POSITIONS, -1).within(f"operator {operator.name}")
     return offsets
 
 

@@ -23,18 +23,17 @@ from typing import TYPE_CHECKING, Any
 from savepoint_extensions.connectors.byte_elements import element_values
 from savepoint_extensions.connectors.connector_rows import SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import (
-    LEGACY_STATE,
     KafkaSplit,
     stored_number,
 )
 from savepoint_extensions.connectors.kafka_state import consumed
-from savepoint_extensions.connectors.renewal.stopped_jobs import SHARD_STATE
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     UNKNOWN,
     kafka_facts,
 )
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.layout import KryoClass, KryoField
+from savepoint_formats.metadata import KAFKA_POSITIONS, KINESIS_POSITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +95,7 @@ def _move_partition(element: bytes, facts: SplitFacts, position: Any) -> bytes:
 
 
 def _shards(operator: Operator) -> list[SplitFacts]:
-    values = element_values(operator, SHARD_STATE, (_SEQUENCE_NUMBER,))
+    values = element_values(operator, KINESIS_POSITIONS, (_SEQUENCE_NUMBER,))
     return [_shard(value) for _, value in values]
 
 
@@ -121,6 +120,6 @@ def _position(number: str, part: int) -> dict[str, int | str]:
 
 
 CONSUMERS = (
-    Consumer("FlinkKafkaConsumer", LEGACY_STATE, _partitions, _move_partition),
-    Consumer("FlinkKinesisConsumer", SHARD_STATE, _shards),
+    Consumer("FlinkKafkaConsumer", KAFKA_POSITIONS, _partitions, _move_partition),
+    Consumer("FlinkKinesisConsumer", KINESIS_POSITIONS, _shards),
 )

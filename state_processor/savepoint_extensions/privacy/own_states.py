@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import Struct
+from savepoint_formats.metadata import STALE_WHEN_STOPPED
 
 if TYPE_CHECKING:
     from savepoint_formats.state_files import State
@@ -35,9 +36,9 @@ _CEP = (
 )
 _SOURCES = (
     "SourceReaderState",
-    "topic-partition-offset-states",
-    "Kinesis-Stream-Shard-State",
+    *STALE_WHEN_STOPPED,
     "file-monitoring-state",
+    "message-acknowledging-source-state",
 )
 _SINKS = (
     "writer_raw_states",

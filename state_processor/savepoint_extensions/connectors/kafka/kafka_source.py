@@ -46,6 +46,7 @@ from savepoint_formats.bytes import (
     list_codec,
 )
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
+from savepoint_formats.metadata import KAFKA_POSITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -319,8 +320,6 @@ def _offset(offset: object, topic: str) -> int:
     return number
 
 
-LEGACY_STATE = "topic-partition-offset-states"
-
 _STARTS = {-915623761775: EARLIEST, -915623761774: LATEST, -915623761773: COMMITTED}
 _NUMBERS = {start: number for number, start in _STARTS.items()}
 
@@ -328,7 +327,7 @@ _NUMBERS = {start: number for number, start in _STARTS.items()}
 def next_offset(number: int) -> int:
     """The offset of the next record, or ``EARLIEST``, ``LATEST`` or ``COMMITTED``."""
     if number not in _STARTS and number < -1:
-        raise FormatError(f"an offset {number}, expected -1 or more", LEGACY_STATE, -1)
+        raise FormatError(f"an offset {number}, expected -1 or more", KAFKA_POSITIONS, -1)
     return _STARTS.get(number, number + 1)
 
 

@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.kafka.kafka_source import (
-    LEGACY_STATE,
     AssignmentStatus,
     CoordinatorState,
     KafkaEnumerator,
@@ -28,7 +27,7 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
 from savepoint_extensions.connectors.kafka_state import READER_STATE, consumed
 from savepoint_extensions.connectors.renewal.renewed_operator import Renewed, with_byte_lists
 from savepoint_formats.errors import RefusedError
-from savepoint_formats.metadata import InlineStream
+from savepoint_formats.metadata import KAFKA_POSITIONS, InlineStream
 from savepoint_formats.scan import operator_splits
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ _ENUMERATOR_VERSION = 2
 def is_of_consumer(operator: Operator) -> bool:
     """Whether an operator has the list of a ``FlinkKafkaConsumer``, be it empty."""
     return any(
-        state.name == LEGACY_STATE
+        state.name == KAFKA_POSITIONS
         for split in operator_splits(operator.record)
         for state in split.handle.states
     )
@@ -81,7 +80,7 @@ def renewed_consumer(operator: Operator, options: RenewalOptions) -> Renewed:
     for subtask, split in chosen:
         lists = elements.setdefault(subtask, {READER_STATE: []})
         lists[READER_STATE].append(split.to_bytes())
-    record = with_byte_lists(operator, {LEGACY_STATE}, elements)
+    record = with_byte_lists(operator, {KAFKA_POSITIONS}, elements)
     known = [
         KafkaPartition(split.topic, split.partition, AssignmentStatus.ASSIGNED)
         for _, split in chosen

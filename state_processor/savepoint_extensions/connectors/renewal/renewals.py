@@ -14,7 +14,6 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_extensions.connectors.kafka.kafka_source import LEGACY_STATE
 from savepoint_extensions.connectors.renewal import kafka_producer
 from savepoint_extensions.connectors.renewal.kafka_consumer import is_of_consumer, renewed_consumer
 from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
@@ -25,6 +24,7 @@ from savepoint_formats.errors import (
     RefusedError,
     StateNotFoundError,
 )
+from savepoint_formats.metadata import KAFKA_POSITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ RENEWALS = (
     Renewal(
         "FlinkKafkaConsumer",
         "KafkaSource",
-        LEGACY_STATE,
+        KAFKA_POSITIONS,
         is_of_consumer,
         lambda operator, _, options: renewed_consumer(operator, options),
     ),

@@ -25,6 +25,11 @@ from savepoint_extensions.upgrade.compatibility.rules import (
 )
 from savepoint_extensions.upgrade.compatibility.serializer_rules import NOTES_2_0
 from savepoint_extensions.upgrade.compatibility.unreadable_objects import replacement
+from savepoint_formats.metadata import (
+    KAFKA_POSITIONS,
+    KINESIS_POSITIONS,
+    stale_positions,
+)
 from savepoint_formats.snapshots import KRYO
 
 if TYPE_CHECKING:
@@ -37,9 +42,6 @@ _OF_CONNECTORS = (
     "committer_raw_states",
 )
 _OF_FILE_SINK = {"bucket-states": "BytePrimitiveArray", "max-part-counter": "Long"}
-_OF_KAFKA_CONSUMER = "topic-partition-offset-states"
-_OF_KINESIS_CONSUMER = "Kinesis-Stream-Shard-State"
-_STALE_WHEN_STOPPED = {_OF_KAFKA_CONSUMER, _OF_KINESIS_CONSUMER}
 _OF_SQL = "org.apache.flink.table.runtime."
 _COLLECTIONS_OF_KRYO = "CollectionSerializer, MapSerializer, FieldSerializer of Kryo"
 
@@ -66,14 +68,8 @@ def _is_of_file_sink(state: StateFacts) -> bool:
 
 
 def _stale_sources(snapshot: SnapshotFacts) -> Iterator[str]:
-    properties = snapshot.metadata.properties
-    if properties is None or not properties.is_of_stopped_job:
-        return
-    for operator in snapshot.metadata.operators:
-        handles = (subtask.managed_operator_state for subtask in operator.subtasks)
-        names = {state.name for handle in handles if handle is not None for state in handle.states}
-        for name in sorted(names & _STALE_WHEN_STOPPED):
-            yield f"operator {operator.operator_id}: {name}"
+    for operator, name in stale_positions(snapshot.metadata):
+        yield f"operator {operator}: {name}"
 
 
 def _of_sql(state: StateFacts) -> Iterator[str]:
@@ -204,7 +200,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "kafka-consumer",
         Verdict.AFTER_MIGRATION,
-        whole_if(lambda state: state.kind == "union list" and state.name == _OF_KAFKA_CONSUMER),
+        whole_if(lambda state: state.kind == "union list" and state.name == KAFKA_POSITIONS),
         "it is the state of FlinkKafkaConsumer, which Flink 2 does not run",
         "savepoint migrate writes it for a KafkaSource with the same uid, which continues at these offsets",
         f"{NOTES_2_0} (SourceFunction); tried from 1.20.5 with 3.4.0-1.20 to 2.2.1 with 5.0.0-2.2",
@@ -213,7 +209,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "kinesis-consumer",
         Verdict.NOT_RESTORABLE,
-        whole_if(lambda state: state.name == _OF_KINESIS_CONSUMER),
+        whole_if(lambda state: state.name == KINESIS_POSITIONS),
         "it is the state of FlinkKinesisConsumer, which Flink 2 does not run; no release of the connector"
         " that replaces it was tried",
         "start the new job with a KinesisStreamsSource once and take a savepoint of it; give its shards the"

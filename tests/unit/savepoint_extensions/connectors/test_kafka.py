@@ -19,8 +19,9 @@ from support.kafka_states import (
     coordinator,
 )
 
-from savepoint_extensions.connectors.kafka.kafka_source import LEGACY_STATE, KafkaSplit
+from savepoint_extensions.connectors.kafka.kafka_source import KafkaSplit
 from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
+from savepoint_formats.metadata import KAFKA_POSITIONS
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def test_the_consumer_of_before_goes_on_elsewhere_too(consumer: Path, tmp_path: 
 
 
 def test_a_state_with_the_name_of_the_consumers_is_told(tmp_path: Path) -> None:
-    path = bytes_savepoint(tmp_path / "job", {"other": {LEGACY_STATE: [b"abc"]}})
+    path = bytes_savepoint(tmp_path / "job", {"other": {KAFKA_POSITIONS: [b"abc"]}})
     savepoint = Savepoint.open(path)
     for look in (savepoint.kafka, savepoint.sources):
         with pytest.raises(FormatError, match="an offset of an unknown class"):

@@ -12,7 +12,6 @@ from savepoint_extensions.connectors.byte_elements import byte_elements
 from savepoint_extensions.connectors.kafka.kafka_source import (
     COMMITTED,
     EARLIEST,
-    LEGACY_STATE,
     KafkaEnumerator,
     KafkaSplit,
 )
@@ -21,6 +20,7 @@ from savepoint_extensions.connectors.renewal import kafka_consumer
 from savepoint_extensions.connectors.renewal.kafka_consumer import is_of_consumer, renewed_consumer
 from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions
 from savepoint_formats.errors import RefusedError
+from savepoint_formats.metadata import KAFKA_POSITIONS
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -65,4 +65,4 @@ def test_a_partition_with_two_offsets_is_refused(
     monkeypatch.setattr(kafka_consumer, "consumed", lambda _: twice)
     with pytest.raises(RefusedError, match=r"orders-0 has the offsets 5 and 6"):
         renewed_consumer(consumer, RenewalOptions())
-    assert LEGACY_STATE in {state.name for state in consumer.catalog.states}
+    assert KAFKA_POSITIONS in {state.name for state in consumer.catalog.states}

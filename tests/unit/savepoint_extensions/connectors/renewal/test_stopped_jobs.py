@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.legacy_kafka import UIDS, legacy_savepoint
 
-from savepoint_extensions.connectors.renewal.stopped_jobs import stale_sources, warnings_of
+from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
 from savepoint_formats.errors import ConnectorWarning
 from state_processor import Savepoint
 
@@ -31,7 +31,6 @@ def test_a_stopped_job_is_warned_of(tmp_path: Path, kind: str) -> None:
     assert properties is not None
     assert not properties.is_of_stopped_job
     assert list(warnings_of(running)) == []
-    assert stale_sources(running.operator("orders")) == {"FlinkKafkaConsumer"}
     stopped = of_kind(running, kind)
     (text,) = warnings_of(stopped)
     assert "operator orders: this savepoint was taken by stopping the job" in text
