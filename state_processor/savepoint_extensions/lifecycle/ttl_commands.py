@@ -66,7 +66,7 @@ def expire(
 
     Flink drops expired values late, or never: in a savepoint they take room and time. List elements
     and map entries have times of their own. Keys that have nothing left are gone; timers stay, as they
-    do with Flink's time to live. "savepoint stats PATH --ttl STATE=7d" shows what would go.
+    do with Flink's time to live. "savepoint stats PATH --ttl-of 7d" shows what would go.
 
     \b
     savepoint expire s3://jobs/savepoint-1a2b sessions s3://jobs/smaller --older-than 7d

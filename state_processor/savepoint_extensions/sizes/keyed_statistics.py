@@ -48,6 +48,8 @@ class StateCounts:
         sizes: The bytes of each row.
         times: When timers fire.
         overdue: Number of timers that should have fired by a time.
+        expired_rows: Number of rows of which a time to live leaves nothing; None if unknown.
+        expired_size: Bytes that a time to live takes, with the keys of entries that go.
     """
 
     state: State
@@ -58,6 +60,8 @@ class StateCounts:
     contents: Contents = field(default_factory=Contents)
     times: TimeCounts = field(default_factory=TimeCounts)
     overdue: int = 0
+    expired_rows: int | None = 0
+    expired_size: int = 0
 
     def merge(self, other: StateCounts) -> None:
         """Adds counts of the same state in other key groups."""
@@ -68,6 +72,8 @@ class StateCounts:
         self.contents.merge(other.contents)
         self.times.merge(other.times)
         self.overdue += other.overdue
+        self.expired_rows = _sum(self.expired_rows, other.expired_rows)
+        self.expired_size += other.expired_size
 
 
 def _sum(first: int | None, other: int | None) -> int | None:
@@ -112,7 +118,7 @@ class KeyedCounts:
             self.states[state.name] = counts = StateCounts(state)
             if problem := _problem(state):
                 self.problems[state.name] = problem
-                counts.keys = counts.rows = None
+                counts.keys = counts.rows = counts.expired_rows = None
             else:
                 self._places[state.name] = KeyPlaces.of(state, kryo)
             if state.kind is StateKind.MAP:
@@ -166,7 +172,10 @@ class KeyedCounts:
         if state_chunk.state.kind is StateKind.TIMERS:
             self._add_times(counts, Chunk(key_data), keys)
         else:
-            self._contents[state_chunk.state.name].add(Chunk(data), values)
+            expired = self._contents[state_chunk.state.name].add(Chunk(data), values)
+            if expired is not None:
+                counts.expired_size += int(expired.sizes.sum() + keys.sizes[expired.is_gone].sum())
+                packed.is_gone.append(expired.is_gone)
         if state_chunk.state.name in self.problems:
             counts.sizes.add(sizes)
             return
@@ -191,12 +200,16 @@ class KeyedCounts:
 
     def _add_rows(self, counts: StateCounts, packed: _Packed) -> None:
         sizes = np.concatenate(packed.sizes)
+        is_gone = np.concatenate(packed.is_gone) if packed.is_gone else np.zeros(0, np.bool_)
         if packed.rows:
             rows = Distinct.of(np.concatenate(packed.rows))
+            if packed.is_gone:
+                is_gone = rows.sums((~is_gone).astype(np.int64)) == 0
             sizes = rows.sums(sizes)
             counts.contents.items.add(rows.sums(np.ones_like(rows.of_entry)))
         counts.sizes.add(sizes)
         counts.rows = (counts.rows or 0) + len(sizes)
+        counts.expired_rows = (counts.expired_rows or 0) + int(np.count_nonzero(is_gone))
 
     def _add_keys(self, keys: _Keys) -> None:
         self.keys += np.bincount(keys.groups, minlength=len(self.keys))
@@ -259,6 +272,7 @@ class _Packed:
     rows: list[Hashes] = field(default_factory=list)
     sizes: list[Longs] = field(default_factory=list)
     groups: list[NDArray[np.uint16]] = field(default_factory=list)
+    is_gone: list[NDArray[np.bool_]] = field(default_factory=list)
 
     def by_key(self) -> _Keys:
         """Adds up the entries of each key."""

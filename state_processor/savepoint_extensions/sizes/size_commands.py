@@ -41,6 +41,12 @@ def _moment(text: str) -> datetime:
     shell_complete=completion.followed("=", completion.states),
     help="A state's time to live, such as sessions=7d; no savepoint stores it. Repeatable.",
 )
+@click.option(
+    "--ttl-of",
+    metavar="DURATION",
+    callback=options.callback(options.duration),
+    help="Show what a time to live such as 7d would save, in each state or in that of TABLE.",
+)
 @options.count_option("--top", default=10, text="Number of largest keys to show per operator.")
 @click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
 @click.option(
@@ -63,11 +69,13 @@ def stats(
 ) -> None:
     """Show sizes of the state at PATH, or of one TABLE: keys, bytes, timers, skew.
 
+    TABLE may be OPERATOR.STATE, too: then only that state is counted.
+
     Sizes are the bytes of keys and values; values are not decoded. State that can't be read is
     listed at the end, and the exit code is then 1.
 
     \b
-    savepoint stats s3://jobs/orders/savepoint-1a2b --ttl sessions=7d
+    savepoint stats s3://jobs/orders/savepoint-1a2b --ttl-of 7d
     savepoint stats s3://jobs/orders/savepoint-1a2b --output json
     savepoint stats s3://jobs/orders/savepoint-1a2b --html report.html
     """

@@ -19,7 +19,7 @@ from savepoint_extensions.sizes.statistics_views import fragment, statistics_tab
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Part = Literal["states", "timers", "skew", "subtasks", "key_groups", "largest_keys"]
+    Part = Literal["states", "timers", "skew", "subtasks", "key_groups", "largest_keys", "ttl"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +173,31 @@ class KeyStatistics:
     share: float
 
 
+@dataclass(frozen=True, slots=True)
+class TtlStatistics:
+    """What a time to live takes from a keyed state; ``expire`` would remove the same.
+
+    Without times of last access nothing is known, and the numbers are None.
+
+    Attributes:
+        operator: Operator of the state.
+        state: Name of the state.
+        values: Values, elements of lists, or entries of maps that have expired.
+        rows: Distinct keys and namespaces of which nothing is left; None if keys are unknown.
+        size: Bytes that go, with the keys of entries that go.
+        share: These bytes as a fraction of the state's bytes.
+        note: Why the numbers are not known.
+    """
+
+    operator: str
+    state: str
+    values: int | None
+    rows: int | None
+    size: int | None
+    share: float | None
+    note: str
+
+
 @dataclass(frozen=True)
 class SavepointStatistics:
     """Sizes of a savepoint's state.
@@ -189,6 +214,7 @@ class SavepointStatistics:
         key_groups: Keyed state of each key group that has any.
         largest_keys: Keys with the most bytes in all keyed state of their operator, the largest first.
         problems: State that could not be counted, and why.
+        ttl: What a time to live would save, the most bytes first; empty unless ``ttl_of`` asks for it.
     """
 
     path: str
@@ -202,6 +228,7 @@ class SavepointStatistics:
     key_groups: tuple[KeyGroupStatistics, ...]
     largest_keys: tuple[KeyStatistics, ...]
     problems: tuple[str, ...]
+    ttl: tuple[TtlStatistics, ...] = ()
 
     def to_arrow(self, part: Part = "states") -> pa.Table:
         """A table with a row per record; distributions are structs.
@@ -229,6 +256,7 @@ _RECORDS = {
     "subtasks": SubtaskStatistics,
     "key_groups": KeyGroupStatistics,
     "largest_keys": KeyStatistics,
+    "ttl": TtlStatistics,
 }
 _INNER = {
     "Distribution": record_type(Distribution, {}),

@@ -62,6 +62,7 @@ def _contents(state: StateStatistics) -> Row:
     }
 
 
+_SAVED = "What the time to live would save"
 _TELLING = ("null", "empty", "min_items", "first_access", "problem")
 
 
@@ -72,6 +73,7 @@ def statistics_tables(
     contents = map(_contents, report.states)
     states, largest_keys = _largest_tables(report)
     tables: list[tuple[str, Sequence[Any]]] = [
+        (_SAVED, report.ttl),
         states,
         ("Values: nulls, empties, items", [row for row in contents if any(map(row.get, _TELLING))]),
         ("Timers", report.timers),
@@ -80,13 +82,14 @@ def statistics_tables(
         largest_keys,
     ]
     if with_key_groups:
-        tables.insert(5, ("Key groups", report.key_groups))
+        tables.insert(-1, ("Key groups", report.key_groups))
     return [(title, rows) for title, rows in tables if rows]
 
 
 def largest_tables(report: SavepointStatistics) -> list[tuple[str, Sequence[Any]]]:
     """Tables of the largest states and keys, for a small screen."""
-    return [(title, rows) for title, rows in _largest_tables(report) if rows]
+    saved = (_SAVED, report.ttl)
+    return [(title, rows) for title, rows in (saved, *_largest_tables(report)) if rows]
 
 
 def _largest_tables(report: SavepointStatistics) -> list[tuple[str, Sequence[Any]]]:

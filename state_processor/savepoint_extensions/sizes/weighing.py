@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from savepoint_extensions.sizes.statistics import (
     SubtaskStatistics,
     TimerStatistics,
     TimeSpan,
+    TtlStatistics,
 )
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups import subtasks_of
@@ -63,6 +64,7 @@ def statistics_of(
     *,
     at: datetime | None = None,
     ttl: Mapping[str, timedelta] | None = None,
+    ttl_of: timedelta | None = None,
     top: int = TOP,
     count: Count = WeighedOperator.keyed,
 ) -> SavepointStatistics:
@@ -77,9 +79,12 @@ def statistics_of(
     ttl_ms = {name: life // _MILLISECOND for name, life in (ttl or {}).items()}
     if top < 0:
         raise ValueError(f"top is {top}, expected 0 or more")
-    report = _Report(at_ms, ttl_ms, top, count)
+    if ttl_of is not None and ttl_of < timedelta():
+        raise ValueError(f"ttl_of is {ttl_of}, expected a time to live")
+    life_ms = None if ttl_of is None else ttl_of // _MILLISECOND
+    report = _Report(at_ms, ttl_ms, top, count, life_ms)
     if table is not None:
-        operator, shown = snapshot.table(table)
+        operator, shown = _table_or_state(snapshot, table)
         _check_ttl(ttl_ms, shown.states, table)
         report.add(operator, (shown,))
     else:
@@ -92,6 +97,21 @@ def statistics_of(
                 f"operator {operator.name}: {problem}" for problem in operator.catalog.problems
             )
     return report.finished(snapshot.path)
+
+
+def _table_or_state(snapshot: Snapshot, name: str) -> tuple[Operator, Table]:
+    """The table of a full name; of ``<operator>.<state>`` its table with only this state.
+
+    Raises ``OperatorNotFoundError`` or ``StateNotFoundError``, whose message lists the tables.
+    """
+    for operator in snapshot.operators():
+        if name.startswith(f"{operator.name}."):
+            state_name = name.removeprefix(f"{operator.name}.")
+            for table in operator.readable_tables:
+                states = tuple(state for state in table.states if state.name == state_name)
+                if states and table.name != state_name:
+                    return operator, replace(table, states=states)
+    return snapshot.table(name)
 
 
 def _check_ttl(ttl_ms: Mapping[str, int], states: Iterable[State], where: str) -> None:
@@ -109,6 +129,8 @@ class _Report:
     ttl_ms: dict[str, int]
     top: int
     count: Count
+    life_ms: int | None
+    ttl: list[TtlStatistics] = field(default_factory=list)
     states: list[StateStatistics] = field(default_factory=list)
     timers: list[TimerStatistics] = field(default_factory=list)
     skew: list[SkewStatistics] = field(default_factory=list)
@@ -141,19 +163,24 @@ class _Report:
             tuple(sorted(self.key_groups, key=by_operator)),
             tuple(largest_keys),
             tuple(self.problems),
+            tuple(sorted(self.ttl, key=lambda state: -(state.size or 0))),
         )
 
     def add(self, operator: Operator, tables: Iterable[Table]) -> None:
         """Counts these tables of an operator; tables that can't be read become problems."""
-        weighed = WeighedOperator(
-            operator.directory, operator.record, operator.kryo, self.at_ms, self.ttl_ms, self.top
-        )
         keyed = {
             state.name: (table.name, state)
             for table in tables
             for state in table.states
             if state.kind.is_keyed
         }
+        ttl_ms = self.ttl_ms
+        if self.life_ms is not None:
+            timed = (name for name, (_, state) in keyed.items() if state.has_ttl)
+            ttl_ms = {**dict.fromkeys(timed, self.life_ms), **ttl_ms}
+        weighed = WeighedOperator(
+            operator.directory, operator.record, operator.kryo, self.at_ms, ttl_ms, self.top
+        )
         try:
             if keyed:
                 counts = self.count(weighed, [state for _, state in keyed.values()])
@@ -179,6 +206,8 @@ class _Report:
             self.states.append(_state_statistics(operator.name, tables[name], state, problem))
             if state.state.kind is StateKind.TIMERS:
                 self.timers.append(_timer_statistics(operator.name, tables[name], state))
+            elif self.life_ms is not None:
+                self.ttl.append(_ttl_statistics(operator.name, state))
         self._add_places(operator, counts)
         self._add_largest(operator, counts)
 
@@ -269,6 +298,26 @@ def _state_statistics(
         if contents.expired is None
         else _share(contents.expired, contents.accessed),
         problem="; ".join(filter(None, (problem, contents.problem))),
+    )
+
+
+_NO_TIMES = "can't be known: the state has no times of last access"
+
+
+def _ttl_statistics(operator: str, counts: StateCounts) -> TtlStatistics:
+    name, size = counts.state.name, counts.sizes.total
+    if not counts.state.has_ttl:
+        return TtlStatistics(operator, name, None, None, None, None, _NO_TIMES)
+    saved = counts.expired_size
+    note = "" if counts.expired_rows is not None else "rows can't be known: where keys end is not"
+    return TtlStatistics(
+        operator,
+        name,
+        counts.contents.expired or 0,
+        counts.expired_rows,
+        ByteCount(saved),
+        Share(saved / size if size else 0),
+        note,
     )
 
 

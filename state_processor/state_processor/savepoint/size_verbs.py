@@ -22,6 +22,7 @@ class SizeVerbs(Snapshot):
         *,
         at: datetime | None = None,
         ttl: Mapping[str, timedelta] | None = None,
+        ttl_of: timedelta | None = None,
         top: int = 10,
     ) -> SavepointStatistics:
         """Measures the state: keys, entries, bytes, timers, skew and the largest keys.
@@ -30,10 +31,11 @@ class SizeVerbs(Snapshot):
         and values of rare types.
 
         Args:
-            table: ``<operator>.<table>``; all by default.
+            table: ``<operator>.<table>`` or ``<operator>.<state>``; all by default.
             at: Time with zone at which timers are overdue and values have expired; now by default.
             ttl: Name of a state -> how long its values live after their last access. Savepoints
                     don't store it.
+            ttl_of: A time to live: ``ttl`` of the report says what it would save, state by state.
             top: Number of largest keys per operator.
 
         Returns:
@@ -51,4 +53,4 @@ class SizeVerbs(Snapshot):
         """
         from savepoint_extensions.sizes.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
 
-        return statistics_of(self, table, at=at, ttl=ttl, top=top)
+        return statistics_of(self, table, at=at, ttl=ttl, ttl_of=ttl_of, top=top)

@@ -204,6 +204,7 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
         *,
         at: datetime | None = None,
         ttl: Mapping[str, timedelta] | None = None,
+        ttl_of: timedelta | None = None,
         top: int = 10,
     ) -> SavepointStatistics:
         """Like ``Savepoint.stats``; tasks count keyed state, some key groups each.
@@ -215,7 +216,7 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
         from savepoint_extensions.sizes.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
 
         count = partial(_counted_by_tasks, self.spark)
-        return statistics_of(self, table, at=at, ttl=ttl, top=top, count=count)
+        return statistics_of(self, table, at=at, ttl=ttl, ttl_of=ttl_of, top=top, count=count)
 
     def diff(
         self, other: Snapshot | PathText, table: str | None = None, *, with_times: bool = False

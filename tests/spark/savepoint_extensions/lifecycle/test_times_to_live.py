@@ -128,6 +128,45 @@ def test_what_is_past_its_time_goes_element_by_element(
     assert remaining.is_whole
 
 
+@pytest.mark.parametrize("limit", [0, 7, 19, 30])
+def test_stats_say_what_a_time_to_live_would_save(
+    aged: SparkSavepoint, tmp_path: Path, limit: int
+) -> None:
+    """By own arithmetic, and as much as ``expire`` takes away.
+
+    A key is an int and a byte of the namespace. A time has 8 bytes, ``v`` 2, ``e0`` and ``k0`` 3.
+    """
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=limit + 100)
+    life = timedelta(seconds=100)
+    value, element, entry = 5 + 8 + 2, 8 + 3, 5 + 3 + 1 + 8 + 3
+    gone = [[add for add in range(3) if key + add <= limit] for key in range(20)]
+    whole = sum(len(adds) == 3 for adds in gone)
+    values, parts = sum(key <= limit for key in range(20)), sum(map(len, gone))
+    # A comma stands behind each element but the last, so a list of three has two.
+    lists = sum(len(adds) * (element + 1) + (4 if len(adds) == 3 else 0) for adds in gone)
+    expected = {
+        "value": (values, values, values * value),
+        "several": (parts, whole, lists),
+        "by": (parts, whole, parts * entry),
+        "other": (None, None, None),
+    }
+    for savepoint in (aged, Savepoint.open(aged.path, uids=[UID])):
+        report = savepoint.stats(at=at, ttl_of=life)
+        assert {row.state: (row.values, row.rows, row.size) for row in report.ttl} == expected
+        (unknown,) = (row.note for row in report.ttl if row.note)
+        assert unknown.startswith("can't be known")
+        (lone,) = savepoint.stats(f"{UID}.several", at=at, ttl_of=life).ttl
+        assert (lone.state, lone.size) == ("several", lists)
+    aged.expire(UID, older_than=life, at=at).write(str(tmp_path / "out"))
+    before = {state.state: state for state in aged.stats().states}
+    after = {
+        state.state: state for state in Savepoint.open(tmp_path / "out", uids=[UID]).stats().states
+    }
+    for name in ("value", "several", "by"):
+        assert before[name].rows == (after[name].rows or 0) + (expected[name][1] or 0)
+        assert before[name].size == after[name].size + (expected[name][2] or 0)
+
+
 def test_keys_with_nothing_left_are_gone(aged: SparkSavepoint, tmp_path: Path) -> None:
     at = datetime(1970, 1, 1, 0, 0, 8, tzinfo=UTC)
     changed = aged.remove_state(UID, "other").expire(UID, older_than=timedelta(), at=at)

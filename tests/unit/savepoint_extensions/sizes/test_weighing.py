@@ -155,6 +155,20 @@ def test_values_expire_as_their_times_of_access_say(name: str) -> None:
         assert told.expired_share == pytest.approx(expired / len(times[state]))
         assert datetime.fromisoformat(str(told.first_access)) == min(times[state])
         assert datetime.fromisoformat(str(told.last_access)) == max(times[state])
+    saved = {
+        row.state: row for row in savepoint.stats("stateful.keyed_state", at=at, ttl_of=life).ttl
+    }
+    assert {state for state, row in saved.items() if row.size is not None} == set(times)
+    for state in times:
+        lists = read[state].dropna()
+        if state != "recent_memo":
+            unpacked = [
+                [one if state == "recent_memos" else one[1] for one in row] for row in lists
+            ]
+            gone = sum(all(one["timestamp"] + life <= at for one in row) for row in unpacked)
+        else:
+            gone = sum(one["timestamp"] + life <= at for one in lists)
+        assert saved[state].rows == gone
 
 
 @pytest.mark.parametrize("name", fast_few(WINDOWS))
