@@ -6,9 +6,9 @@ directory with ``_metadata`` is always complete, even if a write to it dies.
 Of several writes to one directory, one completes: each checks in its turn that ``_metadata`` is
 unchanged since it began. Then files of other writes are in no savepoint; those of dead ones go.
 
-A task may outlive its write because Spark does not wait for all attempts. So a task that completes
-a file removes it if its write has no sign of life. A write removes spare files after it took down
-its sign.
+A task may outlive its write because Spark does not wait for all attempts. So a task that begins or
+completes a file removes it if its write has no sign of life. A write removes spare files after it
+took down its sign.
 """
 
 from __future__ import annotations
@@ -169,7 +169,15 @@ class NewSnapshot:
         self._make_directory()
         path = unused_name(name, self.write_id)
         done = partial(self._expect_alive, path)
-        return NewFile(path, self.below(path), is_lasting=is_lasting, on_close=done)
+        file = NewFile(path, self.below(path), is_lasting=is_lasting, on_close=done)
+        if renames_files(self.location.filesystem):
+            # Its name is there from now on, and a task that is killed would leave it.
+            try:
+                done()
+            except SavepointError:
+                file.discard()
+                raise
+        return file
 
     def _expect_alive(self, path: str) -> None:
         """Removes a file and raises ``SavepointError`` if the write has ended meanwhile."""

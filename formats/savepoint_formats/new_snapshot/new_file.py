@@ -199,6 +199,10 @@ class NewFile:
         if kind is None:
             self.close()
             return
+        self.discard()
+
+    def discard(self) -> None:
+        """Closes and removes the file, as far as the file system lets it."""
         with suppress(OSError):
             self._stream.close()
         with suppress(OSError):

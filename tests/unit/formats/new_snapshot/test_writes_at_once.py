@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -111,6 +112,18 @@ class TestTasksThatOutliveTheirWrite:
             file_of(target, b"late")
         assert names_at(path) == complete
         assert read(path) == [b"data"]
+
+    def test_leave_no_file_that_they_begin_and_are_killed_with(
+        self, request: pytest.FixtureRequest, where: str
+    ) -> None:
+        path = folder_of(request, where)
+        with NewSnapshot.at(path).begun() as target:
+            target.commit(metadata_of(file_of(target, b"data")))
+        complete = names_at(path)
+        # Nothing closes the file; on a disk, it is refused at once.
+        with suppress(SavepointError):
+            target.create("runs", is_lasting=False)
+        assert names_at(path) == complete
 
     def test_leave_no_file_that_they_have_begun_before(
         self, request: pytest.FixtureRequest, where: str
