@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 
     from savepoint_extensions.connectors.kafka.versioned import Versioned
 
+READER_STATE = "SourceReaderState"
+"""List of the splits of a source's readers."""
+WRITER_STATE = "writer_raw_states"
+COMMITTER_STATE = "streaming_committer_raw_states"
+BUCKET_STATE = "bucket-states"
+"""List of the buckets of a ``StreamingFileSink``, which have the files that a ``FileSink`` would commit."""
+TWO_PHASE_STATE = "state"
+"""List of a ``TwoPhaseCommitSinkFunction``: the open transaction, and those to be committed."""
+
 Facts = dict[str, str | int]
 """Name -> value of the facts that a user sees of a committable or of a writer's state."""
 

@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database.types import record_table
 from savepoint_extensions.connectors.byte_elements import byte_elements, element_values
+from savepoint_extensions.connectors.connector_rows import (
+    COMMITTER_STATE,
+    READER_STATE,
+    WRITER_STATE,
+)
 from savepoint_extensions.connectors.kafka.kafka_source import (
     NO_STOPPING_OFFSET,
     STARTS,
@@ -40,10 +45,6 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot import Operator, Snapshot
 
-
-READER_STATE = "SourceReaderState"
-WRITER_STATE = "writer_raw_states"
-COMMITTER_STATE = "streaming_committer_raw_states"
 
 # A class of a consumer that Flink dropped; no savepoint describes its fields.
 _TOPIC_PARTITION = KryoClass(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,13 @@ from savepoint_extensions.connectors.byte_elements import (
     byte_elements,
     element_values,
 )
-from savepoint_extensions.connectors.connector_rows import Facts
+from savepoint_extensions.connectors.connector_rows import (
+    BUCKET_STATE,
+    COMMITTER_STATE,
+    TWO_PHASE_STATE,
+    WRITER_STATE,
+    Facts,
+)
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.renewal.kafka_producer import (
     TO_BE_COMMITTED,
@@ -22,7 +29,7 @@ from savepoint_extensions.connectors.sinks.connectors import (
     read_committable,
     read_writer,
 )
-from savepoint_extensions.connectors.sinks.file_sink import pending_files
+from savepoint_extensions.connectors.sinks.file_sink import bucket_and_files
 from savepoint_extensions.connectors.sinks.kafka_sink import facts_of
 from savepoint_formats.errors import (
     FormatError,
@@ -38,14 +45,10 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot import Operator
     from savepoint_extensions.connectors.renewal.kafka_producer import ProducerTransaction
 
-COMMITTERS = ("streaming_committer_raw_states", "global_committer_raw_states")
-BUCKETS = "bucket-states"
-"""State of a ``StreamingFileSink``, whose buckets have the files that a ``FileSink`` would commit."""
-WRITERS = ("writer_raw_states", BUCKETS)
+COMMITTERS = (COMMITTER_STATE, "global_committer_raw_states")
+WRITERS = (WRITER_STATE, BUCKET_STATE)
 ICEBERG = "iceberg-files-committer-state"
 """State of Iceberg's sink before Sink V2: checkpoint -> manifests."""
-TWO_PHASE_STATE = "state"
-"""State of a ``TwoPhaseCommitSinkFunction``: the open transaction, and those to be committed."""
 _TWO_PHASE = "TwoPhaseCommitSinkFunction$StateSerializerSnapshot"
 
 
@@ -101,6 +104,17 @@ class SinkEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class _Whole:
+    """An element that a connector wrote: facts, or the reason why there are none, and files of a bucket."""
+
+    raw: SinkBytes
+    connector: str
+    facts: Facts
+    reason: str
+    files: tuple[tuple[int, Facts], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SinkElement(ByteElement):
     """An element of a state of a sink.
 
@@ -134,8 +148,9 @@ class SinkElement(ByteElement):
             yield from self._of_producer(operator, number)
             return
         if committer is None:
-            yield self._whole(operator, number)
-            yield from self._pending_files(operator, current, number + 1)
+            whole = self._whole()
+            yield self._entry(operator, number, whole)
+            yield from self._files(operator, current, number + 1, whole)
             return
         for index, commit in enumerate(committer.commits()):
             connector, facts, reason = read_committable(commit.committable, self.state)
@@ -180,14 +195,11 @@ class SinkElement(ByteElement):
                 raw,
             )
 
-    def _pending_files(self, operator: str, current: int, number: int) -> Iterator[SinkEntry]:
+    def _files(
+        self, operator: str, current: int, number: int, whole: _Whole
+    ) -> Iterator[SinkEntry]:
         """A row per file that the bucket of a ``StreamingFileSink`` has still to finish."""
-        try:
-            versioned = Versioned.whole(self.data, self.state)
-            files = pending_files(versioned, self.state) if self.state == BUCKETS else []
-        except FormatError:
-            return  # the row of the whole element has the reason
-        for index, (checkpoint, facts) in enumerate(files):
+        for index, (checkpoint, facts) in enumerate(whole.files):
             yield SinkEntry(
                 number + index,
                 operator,
@@ -200,34 +212,40 @@ class SinkElement(ByteElement):
                 None,
                 max(0, current - checkpoint),
                 _text(facts),
-                SinkBytes(versioned.version, versioned.data.hex()),
+                whole.raw,
             )
 
-    def _whole(self, operator: str, number: int) -> SinkEntry:
-        connector, facts, raw = self.old or UNKNOWN, Facts(), SinkBytes(None, self.data.hex())
-        reason = self.content
+    def _whole(self) -> _Whole:
+        """What the connector wrote, read once."""
+        if self.old:
+            return _Whole(SinkBytes(None, self.data.hex()), self.old, {}, self.content)
         try:
-            versioned = None if self.old else Versioned.whole(self.data, self.state)
+            versioned = Versioned.whole(self.data, self.state)
         except FormatError as error:
-            versioned, reason = None, error.message
-        if versioned is not None:
-            read = read_writer if self.is_writer else read_committable
-            connector, facts, reason = read(versioned, self.state)
-            raw = SinkBytes(versioned.version, versioned.data.hex())
-        identifier = facts.get("identifier")
+            return _Whole(SinkBytes(None, self.data.hex()), UNKNOWN, {}, error.message)
+        raw = SinkBytes(versioned.version, versioned.data.hex())
+        if self.state == BUCKET_STATE:
+            with suppress(FormatError):
+                facts, files = bucket_and_files(versioned, self.state)
+                return _Whole(raw, "file", facts, "", tuple(files))
+        read = read_writer if self.is_writer else read_committable
+        return _Whole(raw, *read(versioned, self.state))
+
+    def _entry(self, operator: str, number: int, whole: _Whole) -> SinkEntry:
+        identifier = whole.facts.get("identifier")
         return SinkEntry(
             number,
             operator,
             "writer" if self.is_writer else "commit",
-            connector,
+            whole.connector,
             identifier if isinstance(identifier, int) else None,
             self.subtask,
             None,
             None,
             None,
             None,
-            _text(facts) or reason,
-            raw,
+            _text(whole.facts) or whole.reason,
+            whole.raw,
         )
 
 

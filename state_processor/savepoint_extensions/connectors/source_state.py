@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from savepoint_database.types import record_table
 from savepoint_extensions.connectors.byte_elements import ByteElement, byte_elements
-from savepoint_extensions.connectors.connector_rows import SourceConnector, SplitFacts
+from savepoint_extensions.connectors.connector_rows import READER_STATE, SourceConnector, SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_extensions.connectors.kafka_state import READER_STATE
 from savepoint_extensions.connectors.old_consumers import CONSUMERS, Consumer
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     UNKNOWN,

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from savepoint_extensions.connectors.connector_rows import READER_STATE
 from savepoint_extensions.connectors.kafka.kafka_source import (
     AssignmentStatus,
     CoordinatorState,
@@ -24,7 +25,7 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
     KafkaPartition,
     KafkaSplit,
 )
-from savepoint_extensions.connectors.kafka_state import READER_STATE, consumed
+from savepoint_extensions.connectors.kafka_state import consumed
 from savepoint_extensions.connectors.renewal.renewed_operator import Renewed, with_byte_lists
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.metadata import KAFKA_POSITIONS, InlineStream

@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from savepoint_extensions.connectors.byte_elements import element_values
+from savepoint_extensions.connectors.connector_rows import COMMITTER_STATE, TWO_PHASE_STATE
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.renewal.renewed_operator import Renewed, with_byte_lists
 from savepoint_extensions.connectors.sinks.committer_state import (
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot import Operator
     from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions
 
-STATE = "state"
-COMMITTER_STATE = "streaming_committer_raw_states"
 CURRENT, TO_BE_COMMITTED = "current", "to be committed"
 
 _HINTS = ("next-transactional-id-hint", "next-transactional-id-hint-v2")
@@ -99,10 +98,10 @@ class ProducerTransaction:
 def is_of_producer(operator: Operator) -> bool:
     """Whether an operator has the state of a ``FlinkKafkaProducer``."""
     for split in operator_splits(operator.record):
-        if STATE not in {state.name for state in split.handle.states}:
+        if TWO_PHASE_STATE not in {state.name for state in split.handle.states}:
             continue
         header = OperatorBackendHeader.of_handle(operator.directory, split.handle)
-        state = next(state for state in header.list_states if state.name == STATE)
+        state = next(state for state in header.list_states if state.name == TWO_PHASE_STATE)
         used = (nested for _, entry in state.serializers for nested in entry.values)
         return any(_PRODUCER in repr(value) for value in used)
     return False
@@ -116,7 +115,7 @@ def transactions_of(operator: Operator) -> list[ProducerTransaction]:
     if not is_of_producer(operator):
         return []
     known = []
-    for number, (subtask, value) in enumerate(element_values(operator, STATE)):
+    for number, (subtask, value) in enumerate(element_values(operator, TWO_PHASE_STATE)):
         for kind, handle, started in _handles(value, operator.name):
             # A sink without exactly-once has no id.
             if handle["transactional_id"] is not None:
@@ -135,7 +134,7 @@ def _handles(value: Any, operator: str) -> Iterator[tuple[str, dict[str, Any], i
                 yield TO_BE_COMMITTED, each["transaction"], each["start"]
         case _:
             reason = "a transaction of an unknown class"
-            raise FormatError(reason, STATE, -1).within(f"operator {operator}")
+            raise FormatError(reason, TWO_PHASE_STATE, -1).within(f"operator {operator}")
 
 
 def renewed_producer(operator: Operator, checkpoint_id: int, _options: RenewalOptions) -> Renewed:
@@ -146,7 +145,7 @@ def renewed_producer(operator: Operator, checkpoint_id: int, _options: RenewalOp
         SavepointError: A file is gone or damaged.
     """
     transactions = transactions_of(operator)
-    record = with_byte_lists(operator, {STATE, *_HINTS}, {})
+    record = with_byte_lists(operator, {TWO_PHASE_STATE, *_HINTS}, {})
     remarks = list(_remarks(operator, transactions))
     committables = [each.committable for each in transactions if each.kind == TO_BE_COMMITTED]
     if not committables:

@@ -14,6 +14,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from savepoint_extensions.connectors.connector_rows import TWO_PHASE_STATE
 from savepoint_extensions.connectors.renewal import kafka_producer
 from savepoint_extensions.connectors.renewal.kafka_consumer import is_of_consumer, renewed_consumer
 from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
@@ -65,7 +66,7 @@ RENEWALS = (
     Renewal(
         "FlinkKafkaProducer",
         "KafkaSink",
-        kafka_producer.STATE,
+        TWO_PHASE_STATE,
         kafka_producer.is_of_producer,
         kafka_producer.renewed_producer,
     ),

@@ -79,20 +79,11 @@ def committable(versioned: Versioned, path: str) -> Facts:
 
 def bucket(versioned: Versioned, path: str) -> Facts:
     """Bucket with its in-progress file and, before version 3, its pending files."""
-    facts, pending = _bucket(versioned, path)
-    if pending:
-        facts["pending files"] = len(pending)
-    return facts
+    return bucket_and_files(versioned, path)[0]
 
 
-def pending_files(versioned: Versioned, path: str) -> list[tuple[int, Facts]]:
-    """Checkpoint and facts of the files that a bucket before version 3 has still to finish."""
-    facts, pending = _bucket(versioned, path)
-    own = {"bucket": facts["bucket"]}
-    return [(checkpoint, {**own, **file}) for checkpoint, file in pending]
-
-
-def _bucket(versioned: Versioned, path: str) -> tuple[Facts, list[tuple[int, Facts]]]:
+def bucket_and_files(versioned: Versioned, path: str) -> tuple[Facts, list[tuple[int, Facts]]]:
+    """Facts of a bucket; checkpoint and facts of the files that one before version 3 has still to finish."""
     view = _expect(versioned, _BUCKET, 3, path)
     facts: Facts = {"bucket": _bucket_id(Versioned.read(view).data), "path": view.read_utf()}
     view.read_long()
@@ -102,7 +93,8 @@ def _bucket(versioned: Versioned, path: str) -> tuple[Facts, list[tuple[int, Fac
         facts |= _recoverable(in_progress) if is_bare else _in_progress(in_progress, path)
     pending = list(_pending_of(view, path, is_bare=is_bare)) if versioned.version < 3 else []
     view.expect_end()
-    return facts, pending
+    files = [(checkpoint, {"bucket": facts["bucket"], **file}) for checkpoint, file in pending]
+    return facts | ({"pending files": len(files)} if files else {}), files
 
 
 def _bucket_id(data: bytes) -> str:

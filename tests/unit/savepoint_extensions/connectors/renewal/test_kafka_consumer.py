@@ -9,13 +9,13 @@ import pytest
 from support.kafka_states import CONSUMER
 
 from savepoint_extensions.connectors.byte_elements import byte_elements
+from savepoint_extensions.connectors.connector_rows import READER_STATE
 from savepoint_extensions.connectors.kafka.kafka_source import (
     COMMITTED,
     EARLIEST,
     KafkaEnumerator,
     KafkaSplit,
 )
-from savepoint_extensions.connectors.kafka_state import READER_STATE
 from savepoint_extensions.connectors.renewal import kafka_consumer
 from savepoint_extensions.connectors.renewal.kafka_consumer import is_of_consumer, renewed_consumer
 from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions
