@@ -384,12 +384,12 @@ without_topics = click.option(
     "without_topics",
     multiple=True,
     metavar="TOPIC",
-    help="A topic that the new KafkaSource doesn't continue to read. Repeatable.",
+    help="A topic or stream that the new source doesn't continue to read. Repeatable.",
 )
 allow_empty = click.option(
     "--allow-empty",
     is_flag=True,
-    help="Accept a FlinkKafkaConsumer without any position: the new source reads all from the beginning.",
+    help="Accept an old source without any position: the new one reads all from the beginning.",
 )
 
 

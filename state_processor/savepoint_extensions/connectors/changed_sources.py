@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from savepoint_extensions.connectors.byte_elements import with_byte_elements
+from savepoint_extensions.connectors.connector_rows import position_value
 from savepoint_extensions.connectors.kafka.kafka_source import (
     CoordinatorState,
     KafkaEnumerator,
@@ -241,7 +242,7 @@ class _Source:
                 continue
             missing.discard(split.facts.split)
             if cdc is None:
-                changed[number] = split.at(_json(text))
+                changed[number] = split.at(position_value(text))
                 continue
             if split.facts.kind != "stream":
                 raise RefusedError(f"{split.facts.split} is a snapshot, which is read as a whole")
@@ -266,14 +267,6 @@ class _Source:
         coordinator = CoordinatorState.of(state.data, state.name)
         coordinator = replace(coordinator, enumerator=self.cdc.enumerator.to_versioned())
         return replace(record, coordinator_state=replace(state, data=coordinator.to_bytes()))
-
-
-def _json(text: str) -> Any:
-    """The JSON value of a text, or the text itself if it isn't JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _cdc_source(operator: Operator, of_readers: Iterable[ReaderSplit]) -> CdcSource | None:

@@ -72,6 +72,8 @@ def _change_sources(writer: SavepointWriter, words: Words) -> SavepointWriter:
             words["to-new"],
             without_topics=words["without-topic"],
             allow_empty=words["allow-empty"],
+            stream_arns=words["stream-arn"],
+            positions=words["set"],
         )
     version, name = (
         version_and_operator(words["as-version"]) if words["as-version"] else (None, None)
@@ -157,9 +159,10 @@ def _mistake_of_sources(words: Words) -> str:
     if words["as-version"] and words["operator"] is not None:
         return "'as-version' names its operator itself"
     if words["to-new"] is not None:
-        return "'to-new' goes with no other change: add an entry" if has_change else ""
-    if words["without-topic"] or words["allow-empty"]:
-        return "'without-topic' and 'allow-empty' need 'to-new'"
+        others = any(words[name] for name in changes[1:])
+        return "'to-new' goes with 'set' alone: add an entry" if others else ""
+    if words["without-topic"] or words["allow-empty"] or words["stream-arn"]:
+        return "'without-topic', 'allow-empty' and 'stream-arn' need 'to-new'"
     return "" if has_change else f"sources needs {', '.join(map(repr, changes))} or 'to-new'"
 
 
@@ -208,9 +211,12 @@ CHANGES = (
                 "as-version", "A version for the state of a Kafka coordinator, and its operator."
             ),
             TextWord(
-                "to-new", "An old connector of Kafka whose state becomes that of the new one."
+                "to-new", "An operator of an old connector whose state becomes that of the new one."
             ),
-            TextsWord("without-topic", "With to-new: topics that the job no longer reads."),
+            TextsWord(
+                "without-topic", "With to-new: topics and streams that the job no longer reads."
+            ),
+            TextsWord("stream-arn", "With to-new: ARNs of streams of Kinesis."),
             FlagWord("allow-empty", "With to-new: a source may have no position."),
             _ONE_SOURCE,
         ),

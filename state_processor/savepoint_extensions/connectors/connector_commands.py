@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from state_processor import SavepointWriter
 
 
+_OF_RENEWAL = ("without_topics", "allow_empty", "stream_arns")
+
+
 @options.inspection()
 @click.option(
     "--set-offsets",
@@ -165,7 +168,7 @@ def sinks(
     multiple=True,
     # A position may contain an equals sign; the id of a split can't.
     callback=options.pairs("a split and a position, such as orders-3=42", divided=str.partition),
-    help="Continue reading a split at POSITION, which is JSON. Repeatable.",
+    help="Continue reading a split at POSITION, which is JSON; also with --to-new. Repeatable.",
 )
 @click.option(
     "--drop-table",
@@ -194,7 +197,15 @@ def sinks(
 @click.option(
     "--to-new",
     metavar="OPERATOR",
-    help="Write state of FlinkKafkaConsumer, or FlinkKafkaProducer, for the new KafkaSource or KafkaSink.",
+    help="Write state of FlinkKafkaConsumer, FlinkKafkaProducer or FlinkKinesisConsumer for the new KafkaSource,"
+    " KafkaSink or KinesisStreamsSource.",
+)
+@click.option(
+    "--stream-arn",
+    "stream_arns",
+    metavar="ARN",
+    multiple=True,
+    help="With --to-new: the ARN of a stream of Kinesis. Repeatable.",
 )
 @click.option(
     "--as-version",
@@ -213,8 +224,6 @@ def sources(
     operator: str | None,
     destination: Destination,
     to_new: str | None,
-    without_topics: tuple[str, ...],
-    allow_empty: bool,
     as_version: tuple[str, str] | None,
     **changes: Any,
 ) -> None:
@@ -228,17 +237,19 @@ def sources(
     savepoint sources s3://jobs/orders/savepoint-1a2b
     savepoint sources s3://jobs/orders/savepoint-1a2b s3://jobs/mended  --release-finished
     """
+    renewal = {name: changes.pop(name) for name in _OF_RENEWAL}
     if as_version is not None:
         with options.usage_errors():
             changes["as_version"], operator = version_and_operator(as_version)
     is_wanted = destination.is_wanted(has_change=any([*changes.values(), to_new]))
-    if to_new is not None and any(changes.values()):
-        raise click.UsageError("--to-new goes with no other change: write one after the other")
+    if to_new is None and any(renewal.values()):
+        raise click.UsageError("--without-topic, --allow-empty and --stream-arn need --to-new")
+    if to_new is not None and any(changes[name] for name in changes.keys() - {"positions"}):
+        raise click.UsageError("--to-new goes with --set alone: write one change after the other")
     savepoint = opening.open()
     if to_new is not None:
-        renewed = savepoint.renew_connectors(
-            to_new, without_topics=without_topics, allow_empty=allow_empty
-        )
+        with options.usage_errors():
+            renewed = savepoint.renew_connectors(to_new, positions=changes["positions"], **renewal)
         destination.write(output, renewed)
         return
     if not is_wanted:

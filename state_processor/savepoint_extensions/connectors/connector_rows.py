@@ -5,6 +5,7 @@ No state names its connector, so an element belongs to the first connector that 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,14 @@ class SplitFacts:
     table: str = ""
     state: str = "reading"
     facts: Facts = field(default_factory=dict)
+
+
+def position_value(text: str) -> Any:
+    """The JSON value of a position, or the text itself if it isn't JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 @dataclass(frozen=True, slots=True)

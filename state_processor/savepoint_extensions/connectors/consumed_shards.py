@@ -14,6 +14,7 @@ Kinesis' connector: ``FlinkKinesisConsumer``, ``SentinelSequenceNumber``.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_extensions.connectors.byte_elements import element_values
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _TEXT = "java.lang.String"
 _MODEL = "org.apache.flink.streaming.connectors.kinesis.model."
 _SHARD_ENDING = "SHARD_ENDING"
+PART = "sub_sequence_number"
+"""Name of the number of a record in an aggregated one."""
 _SENTINELS = {
     "LATEST_SEQUENCE_NUM": "LATEST",
     "EARLIEST_SEQUENCE_NUM": "TRIM_HORIZON",
@@ -45,22 +48,64 @@ _SEQUENCE_NUMBER = KryoClass(
 )
 
 
-def shards(operator: Operator) -> list[SplitFacts]:
-    """Shards in the order of the elements; none for another operator."""
+@dataclass(frozen=True, slots=True)
+class ConsumedShard:
+    """A shard with its position.
+
+    Attributes:
+        subtask: Subtask that has it.
+        stream: Name of its stream.
+        shard: Its id.
+        parents: Ids of the shards from which it was split or merged.
+        hash_keys: Its first and last hash key.
+        position: The type of its position; a sequence number, and the number of a record in it.
+    """
+
+    subtask: int
+    stream: str
+    shard: str
+    parents: tuple[str, ...]
+    hash_keys: tuple[str, str]
+    position: dict[str, int | str]
+
+    @property
+    def is_finished(self) -> bool:
+        return self.position["type"] == _SHARD_ENDING
+
+    def facts(self) -> SplitFacts:
+        """What ``savepoint sources`` shows of it."""
+        state = "finished" if self.is_finished else "reading"
+        position = json.dumps(self.position)
+        return SplitFacts("kinesis", self.shard, "shard", position, self.stream, state)
+
+
+def consumed_shards(operator: Operator) -> list[ConsumedShard | None]:
+    """Shards in the order of the elements, None for one of another class; none for other operators."""
     values = element_values(operator, KINESIS_POSITIONS, (_SEQUENCE_NUMBER,))
-    return [_shard(value) for _, value in values]
+    return [_shard(subtask, value) for subtask, value in values]
 
 
-def _shard(value: Any) -> SplitFacts:
+def shard_facts(operator: Operator) -> list[SplitFacts]:
+    """Facts of the shards in the order of the elements."""
+    facts = {"reason": "a shard of another class"}
+    unknown = SplitFacts(UNKNOWN, "", UNKNOWN, state="", facts={**facts})
+    return [unknown if shard is None else shard.facts() for shard in consumed_shards(operator)]
+
+
+def _shard(subtask: int, value: Any) -> ConsumedShard | None:
     match value:
         case {
-            "f0": {"streamName": str(stream), "shardId": str(shard)},
+            "f0": {"streamName": str(stream), "shardId": str(shard)} as known,
             "f1": {"sequenceNumber": str(number), "subSequenceNumber": int(part)},
         }:
-            position = _position(number, part)
-            state = "finished" if position["type"] == _SHARD_ENDING else "reading"
-            return SplitFacts("kinesis", shard, "shard", json.dumps(position), stream, state)
-    return SplitFacts(UNKNOWN, "", UNKNOWN, state="", facts={"reason": "a shard of another class"})
+            parents = (known.get(f"{name}ShardId") for name in ("parent", "adjacentParent"))
+            keys = (known.get(f"{name}HashKey") for name in ("starting", "ending"))
+            first, last = (key or "" for key in keys)
+            return ConsumedShard(
+                *(subtask, stream, shard, tuple(filter(None, parents)), (first, last)),
+                _position(number, part),
+            )
+    return None
 
 
 def _position(number: str, part: int) -> dict[str, int | str]:
@@ -68,4 +113,4 @@ def _position(number: str, part: int) -> dict[str, int | str]:
     if number in _SENTINELS:
         return {"type": _SENTINELS[number]}
     position: dict[str, int | str] = {"type": "AFTER_SEQUENCE_NUMBER", "sequence_number": number}
-    return position if part < 0 else position | {"sub_sequence_number": part}
+    return position if part < 0 else position | {PART: part}

@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_extensions.connectors.consumed_shards import shards
+from savepoint_extensions.connectors.consumed_shards import shard_facts
 from savepoint_extensions.connectors.kafka.kafka_source import (
     KafkaSplit,
     stored_number,
@@ -65,5 +65,5 @@ def _move_partition(element: bytes, facts: SplitFacts, position: Any) -> bytes:
 
 CONSUMERS = (
     Consumer("FlinkKafkaConsumer", KAFKA_POSITIONS, _partitions, _move_partition),
-    Consumer("FlinkKinesisConsumer", KINESIS_POSITIONS, shards),
+    Consumer("FlinkKinesisConsumer", KINESIS_POSITIONS, shard_facts),
 )

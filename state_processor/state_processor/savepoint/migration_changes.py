@@ -113,23 +113,29 @@ class MigrationChanges(PrivacyChanges):
         *,
         without_topics: Iterable[str] = (),
         allow_empty: bool = False,
+        stream_arns: Iterable[str] = (),
+        positions: Mapping[str, str] | None = None,
     ) -> SavepointWriter:
         """Writes state of sources and sinks that Flink 2 lacks for those that replace them.
 
         A ``KafkaSource`` with the uid of a ``FlinkKafkaConsumer`` continues at its positions. The committer
         of a ``KafkaSink`` with the uid of a ``FlinkKafkaProducer`` commits what that had flushed.
+        A ``KinesisStreamsSource`` with the uid of a ``FlinkKinesisConsumer`` continues, too; that is not proven.
         A ``ConnectorWarning`` names what you must do yourself: abort transactions, or take another
         savepoint, if the job was stopped when it took this one.
 
         Args:
             operator: The only operator to change, by uid or hash.
-            without_topics: Topics that the new job no longer reads.
+            without_topics: Topics, or streams of Kinesis, that the new source no longer reads.
             allow_empty: Whether a source may have no position: it reads all from the beginning.
+            stream_arns: ARNs of streams of Kinesis, which the new source needs.
+            positions: Split -> its position as JSON, instead of that of the old source.
 
         Raises:
             OperatorNotFoundError: There is no such operator.
             StateNotFoundError: The operator has no state of an old connector.
-            MigrationError: A source has no position, or the uid of a sink is not known.
+            MigrationError: A source has no position, or one that the new source can't have; or the uid of
+                a sink is not known.
 
         Example:
             >>> savepoint.renew_connectors("orders").write("s3://jobs/with-kafka-source")
@@ -138,5 +144,7 @@ class MigrationChanges(PrivacyChanges):
         from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions  # noqa: PLC0415  # as above
 
         writer = self.writer()
-        options = RenewalOptions(frozenset(without_topics), allow_empty)
+        options = RenewalOptions(
+            frozenset(without_topics), allow_empty, tuple(stream_arns), positions or {}
+        )
         return writer if writer.source is None else with_new_connectors(writer, options, operator)

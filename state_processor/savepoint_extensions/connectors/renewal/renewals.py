@@ -4,6 +4,7 @@
 |----------------------|-------------|------------------------------------------------------------------|
 | `FlinkKafkaConsumer` | KafkaSource | splits of readers, state of the coordinator                      |
 | `FlinkKafkaProducer` | KafkaSink   | transactions to be committed, for the operator of the committer  |
+| `FlinkKinesisConsumer` | KinesisStreamsSource | the same; not proven                                  |
 
 A row of ``RENEWALS`` adds a connector.
 """
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.connector_rows import TWO_PHASE_STATE
 from savepoint_extensions.connectors.renewal import kafka_producer
-from savepoint_extensions.connectors.renewal.kafka_consumer import is_of_consumer, renewed_consumer
+from savepoint_extensions.connectors.renewal.kafka_consumer import renewed_consumer
+from savepoint_extensions.connectors.renewal.kinesis_consumer import renewed_shards
+from savepoint_extensions.connectors.renewal.renewed_operator import has_list
 from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
 from savepoint_formats.errors import (
     ConnectorWarning,
@@ -25,7 +28,7 @@ from savepoint_formats.errors import (
     RefusedError,
     StateNotFoundError,
 )
-from savepoint_formats.metadata import KAFKA_POSITIONS
+from savepoint_formats.metadata import KAFKA_POSITIONS, KINESIS_POSITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +63,7 @@ RENEWALS = (
         "FlinkKafkaConsumer",
         "KafkaSource",
         KAFKA_POSITIONS,
-        is_of_consumer,
+        lambda operator: has_list(operator, KAFKA_POSITIONS),
         lambda operator, _, options: renewed_consumer(operator, options),
     ),
     Renewal(
@@ -69,6 +72,13 @@ RENEWALS = (
         TWO_PHASE_STATE,
         kafka_producer.is_of_producer,
         kafka_producer.renewed_producer,
+    ),
+    Renewal(
+        "FlinkKinesisConsumer",
+        "KinesisStreamsSource",
+        KINESIS_POSITIONS,
+        lambda operator: has_list(operator, KINESIS_POSITIONS),
+        lambda operator, _, options: renewed_shards(operator, options),
     ),
 )
 
@@ -85,7 +95,9 @@ def with_new_connectors(
 
     Raises:
         OperatorNotFoundError: There is no such operator.
-        StateNotFoundError: The operator is of no old connector.
+        StateNotFoundError: The operator is of no old connector; or none has a topic, a stream or a split
+            that the user names.
+        ValueError: An ARN is none of a stream.
         MigrationError: Some state can't be carried; the message names all such operators.
         SavepointError: A file is gone or damaged.
     """
@@ -95,21 +107,25 @@ def with_new_connectors(
         names = " or ".join(row.old for row in RENEWALS)
         raise StateNotFoundError(f"operator {only} has no state of {names}")
     problems, remarks = list[str](), list(warnings_of(writer.source))
+    known: set[str] = set()
     checkpoint = writer.source.metadata.checkpoint_id
     for planned in chosen:
         row = _row_of(planned)
         if row is None:
             continue
         try:
-            others, said = _renewed(planned, row, checkpoint, options)
+            others, renewed = _renewed(planned, row, checkpoint, options)
         except (RefusedError, FormatError) as error:
             problems.append(str(error))
             continue
         _expect_free(writer, others[1:])
         writer = writer.replaced(planned, *others)
-        remarks += said
+        remarks += renewed.remarks
+        known |= renewed.names
     if problems:
         raise MigrationError(*problems)
+    if unknown := sorted((options.without_topics | options.positions.keys()) - known):
+        raise StateNotFoundError(f"no old source has {', '.join(unknown)}")
     for remark in remarks:
         warnings.warn(remark, ConnectorWarning, stacklevel=2)
     return writer
@@ -133,7 +149,7 @@ def _removed(planned: PlannedOperator) -> frozenset[str]:
 
 def _renewed(
     planned: PlannedOperator, row: Renewal, checkpoint: int, options: RenewalOptions
-) -> tuple[Sequence[PlannedOperator], tuple[str, ...]]:
+) -> tuple[Sequence[PlannedOperator], Renewed]:
     source, removed = planned.source, _removed(planned)
     assert source is not None  # it has a row
     change = None if planned.is_copied else planned.change
@@ -148,7 +164,7 @@ def _renewed(
     if remaining := {state.name for state in own.catalog.states} & removed:
         plan = plan.changed(lambda operator: replace(operator, removed=frozenset(remaining)))
     added = (planned.copy_of(_added(source, record)) for record in renewed.added)
-    return [plan, *added], renewed.remarks
+    return [plan, *added], renewed
 
 
 def _added(source: Operator, record: OperatorState) -> Operator:

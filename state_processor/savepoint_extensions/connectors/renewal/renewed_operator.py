@@ -15,6 +15,7 @@ from savepoint_formats.metadata import (
     OperatorStateOffsets,
     SubtaskState,
 )
+from savepoint_formats.scan import operator_splits
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files import (
     OperatorBackendHeader,
@@ -37,11 +38,13 @@ class Renewed:
         record: The operator without its old state.
         added: Operators that the savepoint didn't have.
         remarks: What the user must know.
+        names: Splits and topics that the old state has.
     """
 
     record: OperatorState
     added: tuple[OperatorState, ...] = ()
     remarks: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,25 @@ class RenewalOptions:
     """What the user chose.
 
     Attributes:
-        without_topics: Topics whose partitions the new source doesn't get.
+        without_topics: Topics and streams that the new source doesn't read.
         allows_empty: Whether a source without a position is renewed.
+        stream_arns: ARNs of streams of Kinesis.
+        positions: Split -> where the new source reads it, as JSON, instead of its stored position.
     """
 
     without_topics: frozenset[str] = field(default_factory=frozenset)
     allows_empty: bool = False
+    stream_arns: tuple[str, ...] = ()
+    positions: Mapping[str, str] = field(default_factory=dict)
+
+
+def has_list(operator: Operator, state: str) -> bool:
+    """Whether an operator has an operator state of a name, be it empty."""
+    return any(
+        known.name == state
+        for split in operator_splits(operator.record)
+        for known in split.handle.states
+    )
 
 
 def with_byte_lists(

@@ -13,6 +13,16 @@ Kinesis, version 0 to 2:
 | utf utf    | hashes    | from version 1 on: first and last hash key                              |
 | bool       | finished  | version 2                                                               |
 
+Its enumerator, version 0 or 1:
+
+| bytes      | field     | meaning                                                                 |
+|------------|-----------|-------------------------------------------------------------------------|
+| bool utf   | last seen | id of the last shard that it has listed, if there is one                |
+| i32 i32    | splits    | their number and their version                                          |
+| i32, …     | split     | size and bytes of each split; the reader of an assigned one has its     |
+|            |           | position                                                                |
+| i32        | status    | version 1: 0 assigned, 1 unassigned, behind each split                  |
+
 Pulsar, version 0 to 2:
 
 | bytes      | field     | meaning                                                                 |
@@ -24,7 +34,9 @@ Pulsar, version 0 to 2:
 | bool, …    | consumed  | i32 size, id of the last message that was read                          |
 | bool, …    | open      | two i64: a transaction that is not committed                            |
 
-Connectors: ``KinesisShardSplitSerializer``, ``PulsarPartitionSplitSerializer``.
+Connectors: ``KinesisShardSplitSerializer``, ``KinesisStreamsSourceEnumeratorStateSerializer``,
+``PulsarPartitionSplitSerializer``. Those of Kinesis are known from their source alone, which is that of
+release 5.0 and later of flink-connector-aws: no release could be run.
 
 A split of a file source, version 1:
 
@@ -50,11 +62,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_formats.bytes import DataInputView, DataOutputView
+from savepoint_formats.bytes import BYTES, DataInputView, DataOutputView
 from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 _NEWEST = 2
@@ -96,6 +108,17 @@ class KinesisSplit:
         view.expect_end()
         return cls(version, stream, shard, iterator, marker, rest, is_finished)
 
+    @classmethod
+    def of_version_1(
+        cls, stream: str, shard: str, parents: Sequence[str], hash_keys: tuple[str, str]
+    ) -> Self:
+        """A split that begins with the oldest record of its shard; ``stream`` is an ARN."""
+        view = DataOutputView()
+        view.write_int(len(parents))
+        for text in (*parents, *hash_keys):
+            view.write_utf(text)
+        return cls(1, stream, shard, _BARE[0], None, view.to_bytes(), False)
+
     def to_versioned(self) -> Versioned:
         """The split, in the version that was read."""
         view = DataOutputView()
@@ -133,6 +156,54 @@ class KinesisSplit:
                 f" in milliseconds; {' or '.join(_NUMBERED)} and a text sequence_number"
             )
         return replace(self, iterator=str(iterator), marker=position[name])
+
+
+@dataclass(frozen=True, slots=True)
+class KinesisEnumerator:
+    """The last shard that was listed, and the shards that are not finished.
+
+    Attributes:
+        splits: Each with whether a reader has it.
+        split_version: Version of all splits.
+    """
+
+    version: int
+    last_seen: str | None
+    splits: tuple[tuple[KinesisSplit, bool], ...]
+    split_version: int
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` for another enumerator."""
+        view = DataInputView(versioned.data, path)
+        if versioned.version not in (0, 1):
+            message = f"an enumerator of version {versioned.version}"
+            raise view.error(message, UnsupportedVersionError)
+        last_seen = view.read_utf() if view.read_strict_bool() else None
+        count, split_version = view.read_count(4), view.read_int()
+        splits = []
+        for _ in range(count):
+            split = Versioned(split_version, view.read_bytes(view.read_count()))
+            status = view.read_int() if versioned.version else 1
+            if status not in (0, 1):
+                raise view.error(f"a status {status} of a shard, expected 0 or 1")
+            splits.append((KinesisSplit.of(split, path), not status))
+        view.expect_end()
+        return cls(versioned.version, last_seen, tuple(splits), split_version)
+
+    def to_versioned(self) -> Versioned:
+        """The state, in its version."""
+        view = DataOutputView()
+        view.write_bool(self.last_seen is not None)
+        if self.last_seen is not None:
+            view.write_utf(self.last_seen)
+        view.write_int(len(self.splits))
+        view.write_int(self.split_version)
+        for split, is_assigned in self.splits:
+            BYTES.write(view, split.to_versioned().data)
+            if self.version:
+                view.write_int(int(not is_assigned))
+        return Versioned(self.version, view.to_bytes())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from savepoint_extensions.connectors.connector_rows import SourceConnector, SplitFacts
+from savepoint_extensions.connectors.connector_rows import Facts, SourceConnector, SplitFacts
 from savepoint_extensions.connectors.kafka.kafka_source import (
     NO_STOPPING_OFFSET,
     STARTS,
@@ -30,6 +30,7 @@ from savepoint_extensions.connectors.source_splits.cdc_splits import (
 from savepoint_extensions.connectors.source_splits.shard_splits import (
     FileEnumerator,
     FileSplit,
+    KinesisEnumerator,
     KinesisSplit,
     PulsarSplit,
 )
@@ -165,11 +166,19 @@ def _move_file(versioned: Versioned, position: Any, path: str) -> Versioned:
     return split.at(offset, records).to_versioned()
 
 
-def _kinesis(versioned: Versioned, path: str) -> SplitFacts:
-    split = KinesisSplit.of(versioned, path)
-    state = "finished" if split.is_finished else "reading"
-    position = json.dumps(split.position())
+def kinesis_facts(split: KinesisSplit, state: str = "reading") -> SplitFacts:
+    """Facts of a split of Kinesis."""
+    state = "finished" if split.is_finished else state
+    position = json.dumps(split.position()) if state != "assigned" else ""
     return SplitFacts("kinesis", split.shard, "shard", position, split.stream, state)
+
+
+def _kinesis_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
+    enumerator = KinesisEnumerator.of(versioned, path)
+    facts: Facts = {"last seen": enumerator.last_seen} if enumerator.last_seen else {}
+    yield SplitFacts("kinesis", "", "enumerator", state="", facts=facts)
+    for split, is_assigned in enumerator.splits:
+        yield kinesis_facts(split, "assigned" if is_assigned else "waiting")
 
 
 def _move_kinesis(versioned: Versioned, position: Any, path: str) -> Versioned:
@@ -245,7 +254,12 @@ CONNECTORS = (
     ),
     SourceConnector(CDC, _cdc_split, _cdc_enumerator),
     SourceConnector("file", _file, _file_enumerator, _move_file),
-    SourceConnector("kinesis", _kinesis, move=_move_kinesis),
+    SourceConnector(
+        "kinesis",
+        lambda versioned, path: kinesis_facts(KinesisSplit.of(versioned, path)),
+        _kinesis_enumerator,
+        _move_kinesis,
+    ),
     SourceConnector("pulsar", _pulsar),
     SourceConnector(
         "numbers",

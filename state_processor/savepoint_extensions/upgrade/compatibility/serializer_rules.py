@@ -32,8 +32,11 @@ _FLINK = "org.apache.flink."
 _SCALA = f"{_FLINK}api.scala.typeutils."
 _TWO_PHASE = f"{_FLINK}streaming.api.functions.sink.TwoPhaseCommitSinkFunction$"
 _KAFKA_PRODUCER = f"{_FLINK}streaming.connectors.kafka.FlinkKafkaProducer"
-# In the state of FlinkKafkaConsumer, which has a rule of its own.
-_TOPIC_PARTITION = f"{_FLINK}streaming.connectors.kafka.internals.KafkaTopicPartition"
+# In the states of FlinkKafkaConsumer and FlinkKinesisConsumer, which have rules of their own.
+_OF_CONSUMERS = (
+    f"{_FLINK}streaming.connectors.kafka.internals.KafkaTopicPartition",
+    f"{_FLINK}streaming.connectors.kinesis.model.SequenceNumber",
+)
 _JAVA = f"{_FLINK}runtime.state.JavaSerializer$JavaSerializerSnapshot"
 _REPLACED = (
     f"{_FLINK}api.java.typeutils.runtime.EitherSerializerSnapshot",
@@ -57,7 +60,7 @@ def _collection_fields(use: SerializerUse) -> Iterator[str]:
 
 
 def _kryo(use: SerializerUse) -> Iterator[str]:
-    is_own = use.type_class == _TOPIC_PARTITION
+    is_own = use.type_class in _OF_CONSUMERS
     if use.snapshot_class == KRYO and not is_own and not _is_collection_field(use):
         yield f"{use.path}: {use.type_class}"
 

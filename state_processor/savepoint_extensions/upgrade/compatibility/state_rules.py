@@ -208,14 +208,13 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     ),
     Rule(
         "kinesis-consumer",
-        Verdict.NOT_RESTORABLE,
+        Verdict.UNKNOWN,
         whole_if(lambda state: state.name == KINESIS_POSITIONS),
-        "it is the state of FlinkKinesisConsumer, which Flink 2 does not run; no release of the connector"
-        " that replaces it was tried",
-        "start the new job with a KinesisStreamsSource once and take a savepoint of it; give its shards the"
-        " positions that savepoint sources PATH shows here (savepoint sources --set), and take its source:"
-        " savepoint transplant. Leave this state out (savepoint remove-operator)",
-        f"{NOTES_2_0} (SourceFunction)",
+        "it is the state of FlinkKinesisConsumer, which Flink 2 does not run. savepoint sources --to-new writes"
+        " it for a KinesisStreamsSource, which is not proven: no release of that source could be run",
+        "savepoint sources PATH OUT --to-new OPERATOR --stream-arn ARN, and savepoint migrate OUT; try the"
+        " restore before you rely on it. Or take the source of a new job that ran once: savepoint transplant",
+        f"{NOTES_2_0} (SourceFunction); KinesisShardSplitSerializer of flink-connector-aws 5.0",
         crosses=made_by_1_to_2,
     ),
     Rule(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.kinesis_states import CONSUMER
 
-from savepoint_extensions.connectors.consumed_shards import shards
+from savepoint_extensions.connectors.consumed_shards import shard_facts
 from state_processor import RefusedError, Savepoint
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def test_each_shard_of_the_old_kinesis_consumer_has_its_position(kinesis: Savepo
     ]
     assert [entry.state for entry in entries] == ["reading"] * 5 + ["finished"]
     (operator,) = kinesis.operators()
-    assert {facts.split for facts in shards(operator)} == {entry.split for entry in entries}
+    assert {facts.split for facts in shard_facts(operator)} == {entry.split for entry in entries}
 
 
 def test_positions_of_the_old_kinesis_consumer_cannot_be_set(kinesis: Savepoint) -> None:

@@ -138,4 +138,5 @@ def test_rows_name_their_classes() -> None:
     assert [(row.old, row.new) for row in RENEWALS] == [
         ("FlinkKafkaConsumer", "KafkaSource"),
         ("FlinkKafkaProducer", "KafkaSink"),
+        ("FlinkKinesisConsumer", "KinesisStreamsSource"),
     ]

@@ -165,7 +165,7 @@ def test_a_file_sink_is_known_by_the_types_of_its_states() -> None:
     assert [(one.rule, one.verdict) for one in judged] == [("file-monitoring", "not restorable")]
     shards = StateFacts("Kinesis-Stream-Shard-State", "union list")
     judged = all_findings(STATE_RULES, shards, FROM_1_TO_2)
-    assert [(one.rule, one.verdict) for one in judged] == [("kinesis-consumer", "not restorable")]
+    assert [(one.rule, one.verdict) for one in judged] == [("kinesis-consumer", "unknown")]
 
 
 def test_collections_that_flink_1_cannot_read_are_named_with_the_way_out(cases: Path) -> None:
