@@ -1,4 +1,4 @@
-"""Consumers of Flink's old source API, whose positions are a union list of ordinary values.
+"""Consumers of Flink's old source API, whose positions are a list of ordinary values.
 
 A row of ``CONSUMERS`` adds a consumer. Its state's name tells which one it is.
 """
@@ -9,6 +9,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from savepoint_extensions.connectors.consumed_messages import MESSAGES_STATE, message_facts
 from savepoint_extensions.connectors.consumed_shards import shard_facts
 from savepoint_extensions.connectors.kafka.kafka_source import (
     KafkaSplit,
@@ -36,7 +37,7 @@ class Consumer:
 
     Attributes:
         name: Its class.
-        state: The union list with its positions.
+        state: The list with its positions.
         splits: Facts of its splits, in the order of the elements; none for another operator.
         move: An element at another position, given as JSON; raises ``RefusedError``,
             ``ValueError``. None where positions can't be set.
@@ -66,4 +67,5 @@ def _move_partition(element: bytes, facts: SplitFacts, position: Any) -> bytes:
 CONSUMERS = (
     Consumer("FlinkKafkaConsumer", KAFKA_POSITIONS, _partitions, _move_partition),
     Consumer("FlinkKinesisConsumer", KINESIS_POSITIONS, shard_facts),
+    Consumer("RMQSource", MESSAGES_STATE, message_facts),
 )

@@ -5,6 +5,7 @@
 | `FlinkKafkaConsumer` | KafkaSource | splits of readers, state of the coordinator                      |
 | `FlinkKafkaProducer` | KafkaSink   | transactions to be committed, for the operator of the committer  |
 | `FlinkKinesisConsumer` | KinesisStreamsSource | the same; not proven                                  |
+| `RMQSource`            | none                 | nothing; refused while it has messages                |
 
 A row of ``RENEWALS`` adds a connector.
 """
@@ -16,9 +17,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.connector_rows import TWO_PHASE_STATE
+from savepoint_extensions.connectors.consumed_messages import MESSAGES_STATE
 from savepoint_extensions.connectors.renewal import kafka_producer
 from savepoint_extensions.connectors.renewal.kafka_consumer import renewed_consumer
 from savepoint_extensions.connectors.renewal.kinesis_consumer import renewed_shards
+from savepoint_extensions.connectors.renewal.message_source import without_messages
 from savepoint_extensions.connectors.renewal.renewed_operator import has_list
 from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
 from savepoint_formats.errors import (
@@ -79,6 +82,13 @@ RENEWALS = (
         KINESIS_POSITIONS,
         lambda operator: has_list(operator, KINESIS_POSITIONS),
         lambda operator, _, options: renewed_shards(operator, options),
+    ),
+    Renewal(
+        "RMQSource",
+        "the source of RabbitMQ",
+        MESSAGES_STATE,
+        lambda operator: has_list(operator, MESSAGES_STATE),
+        lambda operator, *_: without_messages(operator),
     ),
 )
 

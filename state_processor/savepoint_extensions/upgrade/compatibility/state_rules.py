@@ -42,6 +42,7 @@ _OF_CONNECTORS = (
     "committer_raw_states",
 )
 _OF_FILE_SINK = {"bucket-states": "BytePrimitiveArray", "max-part-counter": "Long"}
+_OF_MESSAGES = "message-acknowledging-source-state"
 _OF_SQL = "org.apache.flink.table.runtime."
 _COLLECTIONS_OF_KRYO = "CollectionSerializer, MapSerializer, FieldSerializer of Kryo"
 
@@ -215,6 +216,18 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "savepoint sources PATH OUT --to-new OPERATOR --stream-arn ARN, and savepoint migrate OUT; try the"
         " restore before you rely on it. Or take the source of a new job that ran once: savepoint transplant",
         f"{NOTES_2_0} (SourceFunction); KinesisShardSplitSerializer of flink-connector-aws 5.0",
+        crosses=made_by_1_to_2,
+    ),
+    Rule(
+        "rabbitmq-source",
+        Verdict.NOT_RESTORABLE,
+        whole_if(lambda state: state.name == _OF_MESSAGES),
+        "it is the state of RMQSource, which Flink 2 does not run: ids of messages that it had read and not"
+        " acknowledged. No source of RabbitMQ for Flink 2 that continues from it could be run: not proven",
+        "cancel the job with a retained checkpoint, after which the messages are acknowledged; or let the new"
+        " job drop those that RabbitMQ delivers again, by the ids that savepoint sources PATH lists. Then leave"
+        " the state out (savepoint migrate --skip-state)",
+        f"{NOTES_2_0} (SourceFunction); MessageAcknowledgingSourceBase",
         crosses=made_by_1_to_2,
     ),
     Rule(

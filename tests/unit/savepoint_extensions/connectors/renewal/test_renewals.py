@@ -139,4 +139,5 @@ def test_rows_name_their_classes() -> None:
         ("FlinkKafkaConsumer", "KafkaSource"),
         ("FlinkKafkaProducer", "KafkaSink"),
         ("FlinkKinesisConsumer", "KinesisStreamsSource"),
+        ("RMQSource", "the source of RabbitMQ"),
     ]

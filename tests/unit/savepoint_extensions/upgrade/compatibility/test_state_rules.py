@@ -163,6 +163,9 @@ def test_a_file_sink_is_known_by_the_types_of_its_states() -> None:
     monitoring = StateFacts("file-monitoring-state", "operator list")
     judged = all_findings(STATE_RULES, monitoring, FROM_1_TO_2)
     assert [(one.rule, one.verdict) for one in judged] == [("file-monitoring", "not restorable")]
+    messages = StateFacts("message-acknowledging-source-state", "operator list")
+    judged = all_findings(STATE_RULES, messages, FROM_1_TO_2)
+    assert [(one.rule, one.verdict) for one in judged] == [("rabbitmq-source", "not restorable")]
     shards = StateFacts("Kinesis-Stream-Shard-State", "union list")
     judged = all_findings(STATE_RULES, shards, FROM_1_TO_2)
     assert [(one.rule, one.verdict) for one in judged] == [("kinesis-consumer", "unknown")]
@@ -227,6 +230,7 @@ def test_every_rule_has_a_test_a_reason_an_advice_and_a_source() -> None:
     made |= {
         "stopped-source",
         "kinesis-consumer",
+        "rabbitmq-source",
         "streaming-file-sink",
         "file-monitoring",
         "kryo-unreadable",
