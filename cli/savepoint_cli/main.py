@@ -16,7 +16,6 @@ from savepoint_formats.errors import JobError, SavepointError, SavepointWarning,
 from savepoint_formats.extras import missing
 from savepoint_formats.plug_ins import SWITCH, switch_off
 from savepoint_formats.printable import printable, without_secrets
-from savepoint_spark.session import JAVA_DIED, end_java, java_has_died
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +59,7 @@ class SavepointGroup(click.Group):
                 raise
             except BaseException as error:
                 if _is_interrupted(error):
-                    end_java()
+                    _end_java()
                     click.echo(STOPPED, err=True)
                     ctx.exit(STOPPED_CODE)
                 reported = _reported(error)
@@ -134,9 +133,17 @@ def _reported(error: BaseException) -> click.ClickException | None:
         return click.ClickException(str(known))
     if isinstance(error, MemoryError):
         return click.ClickException(_no_memory(error))
+    from savepoint_spark.session import JAVA_DIED, java_has_died  # noqa: PLC0415  # few errors need it
+
     if java_has_died():
         return click.ClickException(JAVA_DIED)
     return click.ClickException(str(error)) if isinstance(error, JobError) else None
+
+
+def _end_java() -> None:
+    from savepoint_spark.session import end_java  # noqa: PLC0415  # only for Ctrl-C
+
+    end_java()
 
 
 def _no_memory(error: MemoryError) -> str:

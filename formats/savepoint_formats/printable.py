@@ -6,10 +6,8 @@ a line, or make text read backwards. Others can't be seen. They are replaced by 
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import MISSING, fields, is_dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.quantities import ByteCount, Share
@@ -86,7 +84,9 @@ def html_printable(text: str) -> str:
         >>> html_printable("<b>\u202e")
         '&lt;b&gt;\\u202e'
     """
-    return html.escape(printable(text))
+    from html import escape  # noqa: PLC0415  # for notebooks and pages only
+
+    return escape(printable(text))
 
 
 def field_text(value: object, name: str = "") -> str:
@@ -214,6 +214,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         >>> did_you_mean("sumarize", ["source", "summarize"])
         "; did you mean 'summarize'?"
     """
+    from difflib import get_close_matches  # noqa: PLC0415  # for messages only
+
     by_name = {name.casefold(): name for name in known}
     meant = get_close_matches(name.casefold(), by_name, 1)
     return f"; did you mean {by_name[meant[0]]!r}?" if meant else ""

@@ -13,7 +13,6 @@ answer to a range has the size too, so the first wanted range is requested at on
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 from weakref import ref
@@ -135,12 +134,12 @@ class StoredObject:
         except ClientError as error:
             path = f"{self.bucket}/{self.key}"
             match error.response.get("ResponseMetadata", {}).get("HTTPStatusCode"):
-                case HTTPStatus.NOT_FOUND:
+                case 404:
                     raise FileNotFoundError(path) from error
-                case HTTPStatus.PRECONDITION_FAILED:
+                case 412:
                     message = "it was replaced while it was read; open the savepoint anew"
                     raise FileReplacedError(message, path, start) from error
-                case HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                case 416:
                     return None
             raise OSError(str(error)) from error
         except BotoCoreError as error:

@@ -40,7 +40,6 @@ from savepoint_formats.state_files.canonical_file import NOTHING_WRITTEN_RAW, se
 from savepoint_formats.state_files.header import StateMetaInfo
 from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -190,6 +189,7 @@ def skip_timers(
     kryo: KryoDialect | None = None,
 ) -> Callable[[TimerService, SnapshotView, int], None]:
     """Returns a function that passes timers one by one."""
+    from savepoint_formats.values.values import ValueReader  # noqa: PLC0415  # headers need no values
 
     def skip(service: TimerService, view: SnapshotView, count: int) -> None:
         reader = ValueReader(view, kryo)

@@ -37,7 +37,6 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
     read_version,
 )
-from savepoint_formats.state_files.rocksdb.manifest import log_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,6 +137,8 @@ def _is_sst(file: StateFile) -> bool:
 
 def _begins_with_record(file: StateFile) -> bool:
     with suppress(FormatError):
+        from savepoint_formats.state_files.rocksdb.manifest import log_record  # noqa: PLC0415  # one kind of file
+
         log_record(np.frombuffer(file.read(0, _BLOCK_SIZE), np.uint8), 0, file.path)
         return True
     return False

@@ -41,7 +41,6 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
 )
 from savepoint_formats.state_files.local_state import KeyScope, local_type
-from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -245,6 +244,8 @@ def namespace_layout(state: State) -> Layout:
 
 def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
     """Layouts of keys and values of a state's entries; timers have no values."""
+    from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key  # noqa: PLC0415  # headers need no entries
+
     if state.kind is StateKind.TIMERS:
         return state.stored, None
     key, namespace = key_layout(state), namespace_layout(state)

@@ -19,7 +19,6 @@ from savepoint_formats.layout import Layout, Opaque, Struct
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle, header_of
 from savepoint_formats.metadata.references import size_of, stream_references
-from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
     HeaderBytes,
     KeyedBackendHeader,
@@ -297,6 +296,8 @@ def registered_infos(
 ) -> Iterator[StateMetaInfo]:
     """The states that a changelog registers; none for other handles."""
     if isinstance(handle, ChangelogHandle):
+        from savepoint_formats.state_files.changelog import read_registrations  # noqa: PLC0415  # few jobs have one
+
         for registration in read_registrations(directory, handle):
             yield registration.info
 

@@ -6,11 +6,16 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
 from savepoint_formats.layout import JavaObject, Kryo, Layout, LogicalType, Opaque, nodes_of
-from savepoint_formats.values.kryo.known_classes import FINAL_CLASSES
+from savepoint_formats.lazy_modules import LazyModule
 from savepoint_formats.values.kryo.structs import struct_column_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from savepoint_formats.values.kryo import known_classes
+else:
+    # Most savepoints have no object of Kryo.
+    known_classes = LazyModule("savepoint_formats.values.kryo.known_classes")
 
 
 Hides = Literal["nothing", "fields", "all"]
@@ -60,7 +65,7 @@ def notes(layout: Layout, *, are_certain: bool = False) -> Iterator[str]:
             case Opaque():
                 yield node.note
             case Kryo(class_name) if struct_column_type(node) is None:
-                if class_name in FINAL_CLASSES:
+                if class_name in known_classes.FINAL_CLASSES:
                     continue
                 is_of_jdk = class_name.startswith(("java.", "["))
                 if is_of_jdk and are_certain:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database import types as described_types
 from savepoint_database.snapshot import opening_of
-from savepoint_spark.session import expect_session, tasks_at_once
 from state_processor.savepoint.connector_verbs import ConnectorVerbs
 from state_processor.savepoint.privacy_verbs import PrivacyVerbs
 from state_processor.savepoint.size_verbs import SizeVerbs
 from state_processor.savepoint.upgrade_verbs import UpgradeVerbs
-from state_processor.savepoint.writer import SavepointWriter
 
 if TYPE_CHECKING:
     import os
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations import PathText
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.writer import SavepointWriter
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,6 +87,7 @@ class Savepoint(ConnectorVerbs, PrivacyVerbs, SizeVerbs, UpgradeVerbs):
             plan=plan,
             types=types,
         )
+        from savepoint_spark.session import expect_session  # noqa: PLC0415  # readers need none
         from state_processor.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
         expect_session(spark, "load(spark, path)")
@@ -116,6 +116,9 @@ class Savepoint(ConnectorVerbs, PrivacyVerbs, SizeVerbs, UpgradeVerbs):
             >>> writer = Savepoint.create(spark).with_operator("summarize", transformation)
             >>> writer.write("s3://jobs/bootstrapped")
         """
+        from savepoint_spark.session import expect_session, tasks_at_once  # noqa: PLC0415  # readers need none
+        from state_processor.savepoint.writer import SavepointWriter  # noqa: PLC0415  # readers need none
+
         expect_session(spark, "create(spark)")
         if parallelism is None:
             parallelism = min(tasks_at_once(spark), max_parallelism)
@@ -170,6 +173,8 @@ class Savepoint(ConnectorVerbs, PrivacyVerbs, SizeVerbs, UpgradeVerbs):
 
     def writer(self) -> SavepointWriter:
         """A writer of a copy of this savepoint."""
+        from state_processor.savepoint.writer import SavepointWriter  # noqa: PLC0415  # readers need none
+
         return SavepointWriter.of(self, None)
 
     if not TYPE_CHECKING:

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.layout import TypeArgument
+from savepoint_formats.lazy_modules import LazyModule
 from savepoint_formats.values.kinds.codec import pairs_of
 from savepoint_formats.values.kryo.classes import BOXED, CODES, names_of
-from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES, KRYO_TYPES
 from savepoint_formats.values.kryo.objects import KryoObject, json_text
 from savepoint_formats.values.kryo.types import WRITTEN_CLASSES, KryoType
 
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo import known_classes
+else:
+    # Most savepoints have no object of Kryo.
+    known_classes = LazyModule("savepoint_formats.values.kryo.known_classes")
 
 UNDECODED = "$undecoded"
 OPTIONAL = "java.util.Optional"
@@ -83,7 +87,9 @@ def struct_column_type(layout: Kryo) -> KryoType | None:
         return columns.of_type(TypeArgument(layout.class_name, layout.arguments), ())
     struct = columns.of_class(layout.class_name, ())
     if not is_described(layout):
-        return KRYO_TYPES.get(layout.class_name) or (struct if layout.classes else None)
+        return known_classes.KRYO_TYPES.get(layout.class_name) or (
+            struct if layout.classes else None
+        )
     if not pa.types.is_struct(struct.arrow_type):
         struct = _in_struct(struct)
     if not layout.is_open:
@@ -161,7 +167,7 @@ class _Columns:
             return self._array(TypeArgument(name), around)
         described = self._classes.get(name)
         if described is None:
-            return DECLARED_TYPES.get(BOXED.get(name, name), _JSON)
+            return known_classes.DECLARED_TYPES.get(BOXED.get(name, name), _JSON)
         if described.constants:
             constant = _constant(described.constants)
             return KryoType(pa.utf8(), constant, constant)
