@@ -45,18 +45,18 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "list": OwnCommand(
             "savepoint_cli.inspect:list_tables", "List its tables, and what SQL calls them"
         ),
-        "schema": OwnCommand(
-            "savepoint_cli.inspect:schema", "Show the columns of tables, with their types"
-        ),
         "show": OwnCommand("savepoint_cli.inspect:show", "Show rows of a table"),
         "query": OwnCommand(
             "savepoint_cli.query:query", "Run SQL over its tables, or open a prompt for it"
         ),
+        "key": OwnCommand("savepoint_cli.audit:key", "Show everything that a key has"),
         "browse": OwnCommand(
             "savepoint_extensions.browse.browse_commands:browse",
             "Browse all of it on a full screen",
         ),
-        "key": OwnCommand("savepoint_cli.audit:key", "Show everything that a key has"),
+        "schema": OwnCommand(
+            "savepoint_cli.inspect:schema", "Show the columns of tables, with their types"
+        ),
         "types": OwnCommand(
             "savepoint_cli.inspect:state_types", "Print the types of a PyFlink job's states"
         ),
@@ -128,6 +128,19 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "copy": OwnCommand(
             "savepoint_cli.modify:copy", "Copy a savepoint, with every file that it needs"
         ),
+        "update-state": OwnCommand(
+            "savepoint_cli.change:update_state", "Update the values of a state, by SQL"
+        ),
+        "delete-keys": OwnCommand(
+            "savepoint_cli.change:delete_keys", "Delete keys, by SQL or from the answer of find"
+        ),
+        "migrate": OwnCommand(
+            "savepoint_extensions.upgrade.migrate_commands:migrate",
+            "Rewrite state of Flink 1.x so that Flink 2.x restores it",
+        ),
+        "rescale": OwnCommand(
+            "savepoint_cli.modify:rescale", "Rescale to other key groups and another parallelism"
+        ),
         "rename-operator": OwnCommand(
             "savepoint_cli.modify:rename_operator", "Rename an operator: give its state another uid"
         ),
@@ -147,9 +160,6 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "Remove values past a time to live",
         ),
         "remove-state": OwnCommand("savepoint_cli.modify:remove_state", "Remove a state"),
-        "rescale": OwnCommand(
-            "savepoint_cli.modify:rescale", "Rescale to other key groups and another parallelism"
-        ),
         "sql-migrate": OwnCommand(
             "savepoint_extensions.sql_jobs.sql_commands:sql_migrate",
             "Rewrite the state of a SQL job for a changed query",
@@ -160,10 +170,6 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "classes": OwnCommand(
             "savepoint_extensions.upgrade.migrate_commands:classes",
             "Print the classes that you must describe for migrate",
-        ),
-        "migrate": OwnCommand(
-            "savepoint_extensions.upgrade.migrate_commands:migrate",
-            "Rewrite state of Flink 1.x so that Flink 2.x restores it",
         ),
         "rename-state": OwnCommand("savepoint_cli.change:rename_state", "Rename a state"),
         "rename-class": OwnCommand(
@@ -186,12 +192,6 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         ),
         "widen-field": OwnCommand(
             "savepoint_cli.change:widen_field", "Widen the type of a field of a state's values"
-        ),
-        "update-state": OwnCommand(
-            "savepoint_cli.change:update_state", "Update the values of a state, by SQL"
-        ),
-        "delete-keys": OwnCommand(
-            "savepoint_cli.change:delete_keys", "Delete keys, by SQL or from the answer of find"
         ),
         "mask": OwnCommand(
             "savepoint_extensions.privacy.privacy_commands:mask",

@@ -18,7 +18,7 @@ from savepoint_formats.plug_ins import SWITCH, switch_off
 from savepoint_formats.printable import printable, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from savepoint_formats.plug_ins import Loaded
 
@@ -83,15 +83,19 @@ class SavepointGroup(click.Group):
         ctx.meta[_OWNER] = f"the command {cmd_name} is of the plug-in {row.plug_in}"
         return row.value.command  # type: ignore[no-any-return]  # the table has checked it
 
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands under headings."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands under headings; of long lists, a line each for the first."""
         plug_ins = plug_in_commands()
         _show_problems(plug_ins)
         headings = listed(plug_ins)
         width = max(len(name) for commands in headings.values() for name in commands)
+        most = None if ctx.meta.get(_ALL) else _MOST_LINES
         for title, commands in headings.items():
+            rows, more = [*commands.items()][:most], [*commands][most or len(commands) :]
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+                if more:
+                    formatter.write("".join(f"{line}\n" for line in _wrapped(more, formatter)))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Completes the first word without an import of any command."""
@@ -104,8 +108,28 @@ class SavepointGroup(click.Group):
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
+_MOST_LINES = 5
+"""Commands of a heading that ``--help`` has a line for; it names the others."""
+
+_ALL = "savepoint_cli.all"
+"""Key in ``Context.meta`` of whether help has a line for each command."""
+
 _OWNER = "savepoint_cli.owner"
 """Key in ``Context.meta`` of the text that names the plug-in of a command."""
+
+
+def _wrapped(names: Iterable[str], formatter: click.HelpFormatter) -> list[str]:
+    """Lines of names; ``write_text`` would break them at hyphens."""
+    from textwrap import wrap  # noqa: PLC0415  # only for help
+
+    indent = " " * formatter.current_indent
+    return wrap(
+        f"and {', '.join(names)}",
+        formatter.width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
 
 
 def _show_problems(plug_ins: Loaded) -> None:
@@ -181,6 +205,14 @@ def _set(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
+def _help_all(ctx: click.Context, _parameter: click.Parameter, is_on: bool) -> None:
+    """Shows help with a line for each command, and ends."""
+    if is_on and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
 @click.group(cls=SavepointGroup, commands=LazyCommands())
 @click.option(
     "--no-plugins",
@@ -190,15 +222,22 @@ def _set(name: str, value: str | None) -> None:
     callback=_switch_off,
     help="Use no plug-ins, as with SAVEPOINT_PLUGINS=off.",
 )
+@click.option(
+    "--help-all",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_help_all,
+    help="Show this message with a line for each command, and exit.",
+)
 @click.version_option(package_name="savepoint-state-processor")
 def main() -> None:
-    """Look into the savepoints and checkpoints of Apache Flink jobs, and change them.
+    """Look into savepoints and checkpoints of Apache Flink jobs, and change them.
 
-    PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or a
-    URI such as s3://bucket/savepoint-1a2b. flink://host:8081/JOB stands for the newest snapshot of
-    a running job. PATH - reads the output of "kubectl get flinkstatesnapshot -o json" from stdin.
+    PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, a URI
+    such as s3://bucket/savepoint-1a2b, or flink://host:8081/JOB for the newest one of a running
+    job. PATH - reads the output of "kubectl get flinkstatesnapshot -o json".
 
-    Exit codes: 0 done; 1 the savepoint is wrong, or can't do what you ask; 2 the call is wrong: an
-    option, a query, the name of an operator, a table or a column; 3 two savepoints differ, nothing
-    was found, or a savepoint is not restorable as it is; 130 stopped by Ctrl-C.
+    Exit codes: 0 done; 1 the savepoint is wrong, or can't do what you ask; 2 the call is wrong; 3
+    a difference, nothing found, or not restorable; 130 stopped by Ctrl-C.
     """

@@ -68,8 +68,16 @@ def test_examples_of_commands_that_read_can_be_run(
         assert result.exit_code == 0, result.output
 
 
+def test_the_list_of_commands_fits_a_screen_and_names_them_all() -> None:
+    text = result_of("--help").output
+    assert len(text.splitlines()) < 60
+    assert max(map(len, text.splitlines())) <= 80
+    _, _, listed = text.partition("\nLook into a savepoint:")
+    assert set(main.commands) <= set(re.findall(r"[\w-]+", listed))
+
+
 def test_each_command_has_a_line_of_help_that_fits() -> None:
-    lines = result_of("--help").output.splitlines()
+    lines = result_of("--help-all").output.splitlines()
     for name, command in main.commands.items():
         (line,) = [line for line in lines if line.startswith(f"  {name} ")]
         assert line.split(maxsplit=1)[1] == command.short_help
