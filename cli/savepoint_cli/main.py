@@ -238,6 +238,6 @@ def main() -> None:
     such as s3://bucket/savepoint-1a2b, or flink://host:8081/JOB for the newest one of a running
     job. PATH - reads the output of "kubectl get flinkstatesnapshot -o json".
 
-    Exit codes: 0 done; 1 the savepoint is wrong, or can't do what you ask; 2 the call is wrong; 3
-    a difference, nothing found, or not restorable; 130 stopped by Ctrl-C.
+    Exit codes: 0 done; 1 the savepoint is wrong; 2 the call is wrong; 3 a difference, nothing
+    found, or not restorable; 130 stopped by Ctrl-C.
     """

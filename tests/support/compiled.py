@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from ctypes import CDLL
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from savepoint_formats.program.kernel.code.compiler import object_file
 from savepoint_formats.program.kernel.code.library import Code
@@ -16,8 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+def needs_linker() -> None:
+    """Skips a test on a machine that can only run the library that its build has linked."""
+    if shutil.which("ld") is None and find_spec("ziglang") is None:
+        pytest.skip("the machine has no linker: install binutils, or pip install ziglang")
+
+
 def compiled(function: Callable[..., Any], arguments: Sequence[Any]) -> Code:
     """The function as machine code for arguments of these kinds."""
+    needs_linker()
     target, name = this_machine(), "compiled"
     assert target is not None
     with tempfile.TemporaryDirectory() as folder:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.compiled import needs_linker
 from support.library_symbols import needed, symbols
 
 from savepoint_formats.program.kernel.code import build
@@ -81,6 +82,7 @@ def test_two_builds_give_the_same_bytes(library: Path, target: Target, tmp_path:
 def test_a_build_removes_libraries_of_other_revisions(
     target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needs_linker()
     (kernel,) = (each for each in build.all_kernels() if each.function.__name__ == "copy_ranges")
     monkeypatch.setattr(build, "all_kernels", lambda: [kernel])
     other = next(each for each in TARGETS.values() if each != target)

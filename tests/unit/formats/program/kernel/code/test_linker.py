@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.compiled import needs_linker
 
 from savepoint_formats.program.kernel.code.linker import link
 from savepoint_formats.program.kernel.code.targets import TARGETS, this_machine
@@ -23,6 +24,7 @@ def test_without_any_linker_the_error_names_a_package(
 
 
 def test_what_a_linker_says_is_in_the_error(tmp_path: Path) -> None:
+    needs_linker()
     target = this_machine()
     assert target is not None
     (tmp_path / "walk.o").write_bytes(b"no object")
