@@ -21,7 +21,7 @@ from savepoint_formats.snapshots import KRYO, ClassRename, all_snapshots, is_nam
 from savepoint_formats.state_files import entry_layouts
 from savepoint_formats.values import Collections, with_new_names
 from savepoint_spark.changing import (
-    Migration,
+    StateRecoding,
     element_arrays,
     element_layout,
     operator_states,
@@ -48,7 +48,7 @@ _TEXT = 0x74  # of Java's serialization
 
 
 def present_snapshots(
-    operator: Operator, migration: Migration | None, removed: frozenset[str]
+    operator: Operator, migration: StateRecoding | None, removed: frozenset[str]
 ) -> Iterator[TypeSerializerSnapshot]:
     """The serializers of all states but ``removed``, as ``migration`` writes them."""
     infos = {} if migration is None else migration.infos
@@ -87,12 +87,12 @@ def constant_uses(
 
 
 def without_constant(
-    operator: Operator, change: ConstantChange, migration: Migration | None
-) -> Migration:
+    operator: Operator, change: ConstantChange, migration: StateRecoding | None
+) -> StateRecoding:
     """States whose serializers lack a constant, beside those that ``migration`` rewrites."""
     kryo = operator.kryo
     assert kryo is not None  # operators of a savepoint have one
-    before = migration or Migration(None, {}, {}, kryo, kryo)
+    before = migration or StateRecoding(None, {}, {}, kryo, kryo)
     key, infos, elements = before.key, dict(before.infos), dict(before.elements)
     if operator.has_keyed_state:
         types = StoredTypes.of(operator)

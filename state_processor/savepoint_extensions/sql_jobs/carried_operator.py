@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from savepoint_extensions.sql_jobs.plans.carried_state import carried_state
 from savepoint_extensions.sql_jobs.reshaped_entries import ReshapedStates
 from savepoint_formats.errors import within
-from savepoint_spark.changing import Migration
+from savepoint_spark.changing import StateRecoding
 from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def carried_operator(changed: ChangedOperator, old: NodeRows, new: NodeRows) -> 
     )
 
 
-def _migration(carried: CarriedState, kryo: KryoDialect) -> Migration:
+def _migration(carried: CarriedState, kryo: KryoDialect) -> StateRecoding:
     now_ms = time.time_ns() // 1_000_000
     reshaped = ReshapedStates(carried.states, kryo, now_ms, carried.moves_keys)
     infos = {name: state.info for name, state in carried.states.items()}
-    return Migration(carried.key, infos, {}, kryo, kryo, carried.moves_keys, reshaped)
+    return StateRecoding(carried.key, infos, {}, kryo, kryo, carried.moves_keys, reshaped)

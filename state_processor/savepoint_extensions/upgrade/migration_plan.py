@@ -33,7 +33,7 @@ from savepoint_formats.snapshots import Extraction, kryo_in, with_subclasses
 from savepoint_formats.state_files import VALUE_SERIALIZER, entry_layouts
 from savepoint_formats.values import KryoDialect, KryoVersion, collection_places
 from savepoint_spark.changing import (
-    Migration,
+    StateRecoding,
     UnknownElementsError,
     described_elements,
     observed_elements,
@@ -69,7 +69,7 @@ _PASSING = (Verdict.RESTORABLE, Verdict.UNKNOWN)
 
 def migration_of(
     operator: Operator, removed: frozenset[str], scala: ScalaTarget | None = None
-) -> Migration | None:
+) -> StateRecoding | None:
     """The migration of an operator's states; None if nothing in them changes.
 
     ``scala`` is the API that gets state of Flink's API for Scala.
@@ -137,7 +137,7 @@ class _Planning:
         written = replace(extraction, is_of_flink_1=True)
         return cls(operator, removed, types, elements, kryo, written, extraction)
 
-    def migration(self) -> Migration:
+    def migration(self) -> StateRecoding:
         """The migration of all states that are not refused."""
         infos, key, moves_keys = {}, None, False
         if self.types is not None:
@@ -156,7 +156,7 @@ class _Planning:
                 states = self._noted(f"state {name!r}", self._element_states, (state, state))
                 elements[name] = states
         writes = KryoDialect(KryoVersion.V5_6, self.kryo.classes)
-        return Migration(key, infos, elements, self.kryo, writes, moves_keys)
+        return StateRecoding(key, infos, elements, self.kryo, writes, moves_keys)
 
     def _noted(self, what: str, make: Callable[[ItemT], ItemT], item: ItemT) -> ItemT:
         """The new form; where it is refused, the old one and a problem."""

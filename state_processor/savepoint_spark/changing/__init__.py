@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.local_write import LocalKeyedPlan, LocalStateRows, merge_instances
     from savepoint_spark.changing.local_write import Merge as Merge
     from savepoint_spark.changing.made_rows import MadeEntries, MadeRows
-    from savepoint_spark.changing.migration import Migration
     from savepoint_spark.changing.named_classes import classes_to_describe, snapshots_of
     from savepoint_spark.changing.operator_changes import OperatorChanges
     from savepoint_spark.changing.order import StageRule
+    from savepoint_spark.changing.state_recoding import StateRecoding
     from savepoint_spark.changing.stored_operator_state import (
         UnknownElementsError,
         described_elements,
@@ -40,9 +40,9 @@ __all__ = [
     "LocalStateRows",
     "MadeEntries",
     "MadeRows",
-    "Migration",
     "OperatorChanges",
     "StageRule",
+    "StateRecoding",
     "StoredKeyedRows",
     "StoredSplit",
     "TableRows",

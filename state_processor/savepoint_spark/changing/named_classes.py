@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import ClassRename, TypeSerializerSnapshot
     from savepoint_formats.state_files import State
-    from savepoint_spark.changing.migration import Migration
+    from savepoint_spark.changing.state_recoding import StateRecoding
     from savepoint_spark.changing.stored_operator_state import StoredElements
     from savepoint_spark.writing.operator_plan import NewOperatorState
 
@@ -90,7 +90,7 @@ class RecodedState:
     """Recodes the values of an operator; without ``migration`` only names change."""
 
     operator: Operator
-    migration: Migration | None
+    migration: StateRecoding | None
     renames: tuple[ClassRename, ...]
 
     @property

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files import StateMetaInfo
     from savepoint_spark.changing.masks import MaskedEntries, Masks
-    from savepoint_spark.changing.migration import Migration
     from savepoint_spark.changing.present_names import Names
+    from savepoint_spark.changing.state_recoding import StateRecoding
     from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.write_context import WriteContext
 
@@ -80,7 +80,7 @@ class OperatorChanges:
     hash_code: HashKeys | str | None = None
     merged: Mapping[str, MergedInstances] | None = None
     is_canonical: bool = False
-    migration: Migration | None = None
+    migration: StateRecoding | None = None
     choices: tuple[KeyChoice, ...] = ()
     masks: Masks | None = None
     earlier: OperatorChanges | None = None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Migration:
+class StateRecoding:
     """The new form of an operator's states.
 
     ``key`` is None without keyed state. ``infos`` has the new headers of keyed states, ``elements``
