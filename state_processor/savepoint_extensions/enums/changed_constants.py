@@ -18,7 +18,7 @@ from savepoint_extensions.enums.enum_constants import (
 from savepoint_formats.errors import ClassNotNamedError, SchemaChangeError
 from savepoint_formats.printable import alternatives, without_secrets
 from savepoint_formats.snapshots import ClassRename
-from savepoint_spark.changing import StageRule
+from savepoint_spark.changing import Part, StageRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from savepoint_spark.changing import ChangedOperator, HeaderChanges
     from state_processor import SavepointWriter
 
+_NAMES = StageRule(frozenset({Part.ENTRIES}))
+_DROPPED = StageRule(StageRule.ENTRIES.sees | {Part.CHOICES, Part.DELETED})
+
 
 def with_new_name(
     writer: SavepointWriter, enum_class: str, old: str, new: str, uid: str | None
 ) -> SavepointWriter:
     """See ``SavepointChanges.rename_constant``."""
-    writer = writer.ready_for(StageRule.CONSTANT_NAMES, uid)
+    writer = writer.ready_for(_NAMES, uid)
     change = ConstantChange(enum_class, old, new)
     for name in _named_in(writer.changes_of(uid), change):
         writer = writer.changed(name, partial(_renamed, change))
@@ -47,7 +50,7 @@ def without(
     writer: SavepointWriter, enum_class: str, constant: str, uid: str | None
 ) -> SavepointWriter:
     """See ``SavepointChanges.drop_constant``."""
-    writer = writer.ready_for(StageRule.DROPPED_CONSTANT, uid)
+    writer = writer.ready_for(_DROPPED, uid)
     change = ConstantChange(enum_class, constant, None)
     operators = writer.changes_of(uid)
     named = _named_in(operators, change)
@@ -66,8 +69,7 @@ def _without(change: ConstantChange, operator: ChangedOperator) -> ChangedOperat
             " merge_local first, and change the new savepoint"
         )
     before = _before(operator.headers, change)
-    migration = without_constant(operator.operator, before, operator.migration)
-    return replace(operator, migration=migration)
+    return operator.with_change(without_constant(operator.operator, before))
 
 
 def _before(headers: HeaderChanges, change: ConstantChange) -> ConstantChange:
@@ -107,7 +109,7 @@ def constants(operator: ChangedOperator) -> dict[str, tuple[str, ...]]:
 
 def _present_snapshots(operator: ChangedOperator) -> Iterator[TypeSerializerSnapshot]:
     """The serializers that a write would give now."""
-    written = present_snapshots(operator.operator, operator.migration, operator.removed)
+    written = present_snapshots(operator.operator, operator.removed)
     return map(operator.headers.snapshot, written)
 
 

@@ -48,21 +48,18 @@ _TEXT = 0x74  # of Java's serialization
 
 
 def present_snapshots(
-    operator: Operator, migration: StateRecoding | None, removed: frozenset[str]
+    operator: Operator, removed: frozenset[str]
 ) -> Iterator[TypeSerializerSnapshot]:
-    """The serializers of all states but ``removed``, as ``migration`` writes them."""
-    infos = {} if migration is None else migration.infos
-    elements = {} if migration is None else migration.elements
+    """The serializers of all states but ``removed``."""
     if operator.has_keyed_state:
         types = StoredTypes.of(operator)
-        yield (migration and migration.key) or types.key
+        yield types.key
         for info in types.states:
             if info.name not in removed:
-                serializers = infos.get(info.name, info).serializers
-                yield from (snapshot for _, snapshot in serializers)
+                yield from (snapshot for _, snapshot in info.serializers)
     for name, state in operator_states(operator).items():
         if name not in removed:
-            yield from elements.get(name, (state, state))[1].serializers
+            yield from state.serializers
 
 
 def constant_uses(
@@ -86,29 +83,25 @@ def constant_uses(
     return +uses
 
 
-def without_constant(
-    operator: Operator, change: ConstantChange, migration: StateRecoding | None
-) -> StateRecoding:
-    """States whose serializers lack a constant, beside those that ``migration`` rewrites."""
-    kryo = operator.kryo
+def without_constant(operator: Operator, change: ConstantChange) -> StateRecoding:
+    """States whose serializers lack a constant."""
+    kryo, key = operator.kryo, None
     assert kryo is not None  # operators of a savepoint have one
-    before = migration or StateRecoding(None, {}, {}, kryo, kryo)
-    key, infos, elements = before.key, dict(before.infos), dict(before.elements)
+    infos: dict[str, StateMetaInfo] = {}
     if operator.has_keyed_state:
         types = StoredTypes.of(operator)
-        old_key = key or types.key
-        key = change.of(old_key)
-        for info in types.states:
-            old = infos.get(info.name, info)
-            new = _without(old, change)
-            if new != old or key != old_key:
-                infos[info.name] = new
-    for name, state in operator_states(operator).items():
-        original, old_state = elements.get(name, (state, state))
-        new_state = _elements_without(old_state, change)
-        if new_state != old_state:
-            elements[name] = (original, new_state)
-    return replace(before, key=key, infos=infos, elements=elements)
+        key = change.of(types.key)
+        news = {info.name: _without(info, change) for info in types.states}
+        has_other_key = key != types.key
+        infos = {
+            it.name: news[it.name] for it in types.states if has_other_key or news[it.name] != it
+        }
+    pairs = {
+        name: (state, _elements_without(state, change))
+        for name, state in operator_states(operator).items()
+    }
+    elements = {name: (old, new) for name, (old, new) in pairs.items() if old != new}
+    return StateRecoding(key, infos, elements, kryo, kryo)
 
 
 def expect_no_places(operator: Operator, change: ConstantChange) -> None:

@@ -28,7 +28,7 @@ from savepoint_formats.program.byte_ranges import Ranges, numbers_at, ranges_in
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files import VALUE_SERIALIZER, StateKind, entry_layouts, keyed_state
 from savepoint_formats.values import Collections
-from savepoint_spark.changing import StateRecoding
+from savepoint_spark.changing import EntryRecoding
 from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ def _with_entries(
 ) -> ChangedOperator:
     kryo = changed.operator.kryo
     assert kryo is not None  # operators of a savepoint have one
-    migration = StateRecoding(types.key, infos, {}, kryo, kryo, reshaped=entries)
-    return replace(changed, migration=migration)
+    return changed.with_change(EntryRecoding(types.key, infos, {}, kryo, kryo, change=entries))
 
 
 @dataclass(frozen=True, kw_only=True)

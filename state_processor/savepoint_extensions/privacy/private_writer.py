@@ -10,7 +10,6 @@ from savepoint_extensions.privacy.chosen_keys import limits_of, listed_keys, low
 from savepoint_extensions.privacy.file_search import keyed_files
 from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named
 from savepoint_extensions.privacy.mask_rules import MaskRules
-from savepoint_extensions.privacy.masked_entries import MaskedOperator
 from savepoint_formats.errors import KeyTypeError, SchemaChangeError
 from savepoint_formats.pass_through import SampledKeys
 from savepoint_formats.state_files import UNREADABLE
@@ -20,17 +19,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
-
     from savepoint_extensions.privacy.found_values import FoundValues
-    from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_formats.pass_through import KeyChoice
-    from savepoint_spark.changing import (
-        ChangedOperator,
-        OperatorChanges,
-        StoredKeyedRows,
-        StoredSplit,
-    )
+    from savepoint_spark.changing import Change, ChangedOperator, StoredKeyedRows, StoredSplit
     from state_processor import PlannedOperator, SavepointWriter
 
 
@@ -38,36 +29,30 @@ def masked(
     writer: SavepointWriter, rules: MaskRules | str | os.PathLike[str], *, strict: bool
 ) -> SavepointWriter:
     """See ``SavepointWriter.masked``."""
-    from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
+    from savepoint_extensions.privacy.masked_state import MASKING, MaskedState  # noqa: PLC0415  # Spark is slow
 
     parsed = rules if isinstance(rules, MaskRules) else MaskRules.of_file(rules)
-    writer = writer.ready_for(StageRule.MASKS)
+    writer = writer.ready_for(MASKING)
     plans = {
         planned.operator_id: MaskPlan.of(change.operator, parsed).without(change.removed)
         for planned, change in _changes(writer)
     }
     if strict:
         expect_all_named(plans.values())
-    for planned, _ in _changes(writer):
+    for planned, change in _changes(writer):
         plan = replace(plans[planned.operator_id], is_strict=strict)
-        if plan.masked() is None:
+        masks = plan.masked()
+        if masks is None:
             writer = replace(writer, unmasked=(*writer.unmasked, *plan.told({})))
-        else:
-            writer = writer.changed(planned.name, partial(replace, masks=plan))
+            continue
+        if masks.moves_keys and change.is_local:
+            raise SchemaChangeError(
+                f"operator {planned.name} has local keyed state, whose keys can't be masked: write it"
+                " with merge_local first, and mask the new savepoint"
+            )
+        masked_state = MaskedState(plan, masks)
+        writer = writer.changed(planned.name, partial(_with, masked_state))
     return writer
-
-
-def masked_fields(change: OperatorChanges, spark: SparkSession) -> Iterator[MaskedField]:
-    """Fields of a masked operator, with counts of values; raises what ``mask_census`` raises."""
-    plan, entries = change.masks, change.masked
-    if not isinstance(plan, MaskPlan) or not isinstance(entries, MaskedOperator):
-        return
-    from savepoint_extensions.privacy.mask_census import mask_census  # noqa: PLC0415  # Spark is slow
-
-    rows = change.stored_rows(spark) if change.operator.has_keyed_state else None
-    made = change.made_rows(spark)
-    counts = mask_census(spark, change.operator, entries, rows, made, change.removed)
-    yield from plan.told(counts)
 
 
 def sampled(
@@ -84,7 +69,7 @@ def sampled(
         raise ValueError(f"a fraction of {fraction}, expected more than 0 and at most 1")
     if per_key_group is not None and per_key_group < 1:
         raise ValueError(f"{per_key_group} keys per key group, expected at least 1")
-    from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing import ChosenKeys, StageRule  # noqa: PLC0415  # Spark is slow
 
     writer = writer.ready_for(StageRule.CHOICE)
     errors, is_chosen = list[KeyTypeError](), False
@@ -99,7 +84,7 @@ def sampled(
         except KeyTypeError as error:
             errors.append(error)
             choice = SampledKeys(0)
-        writer = writer.changed(planned.name, partial(_with_choice, choice))
+        writer = writer.changed(planned.name, partial(_with, ChosenKeys(choice)))
     if errors and not is_chosen:
         raise errors[0]
     return writer
@@ -107,7 +92,7 @@ def sampled(
 
 def erased(writer: SavepointWriter, answer: FoundValues, *, rewrite: bool) -> SavepointWriter:
     """See ``SavepointWriter.erase``."""
-    from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.changing import ChosenKeys, StageRule  # noqa: PLC0415  # Spark is slow
 
     writer = writer.ready_for(StageRule.CHOICE)
     keys = answer.keys("" if writer.source is None else writer.source.path)
@@ -116,7 +101,7 @@ def erased(writer: SavepointWriter, answer: FoundValues, *, rewrite: bool) -> Sa
         mine = keys.get(planned.name) or keys.get(str(planned.operator_id))
         if mine:
             choice = listed_keys(change.operator, mine, is_excluded=True)
-            writer = writer.changed(planned.name, partial(_with_choice, choice))
+            writer = writer.changed(planned.name, partial(_with, ChosenKeys(choice)))
         elif needs_conversion(change.operator) and (
             rewrite or not files.isdisjoint(keyed_files(change.operator))
         ):
@@ -132,8 +117,8 @@ def _changes(writer: SavepointWriter) -> Iterator[tuple[PlannedOperator, Changed
             yield planned, change
 
 
-def _with_choice(choice: KeyChoice, change: ChangedOperator) -> ChangedOperator:
-    return replace(change, choices=(*change.choices, choice))
+def _with(change: Change, operator: ChangedOperator) -> ChangedOperator:
+    return operator.with_change(change)
 
 
 def _choice(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from savepoint_extensions.sql_jobs.plans.carried_state import carried_state
 from savepoint_extensions.sql_jobs.reshaped_entries import ReshapedStates
 from savepoint_formats.errors import within
-from savepoint_spark.changing import StateRecoding
+from savepoint_spark.changing import EntryRecoding
 from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
@@ -36,17 +36,12 @@ def carried_operator(changed: ChangedOperator, old: NodeRows, new: NodeRows) -> 
     assert kryo is not None  # operators of a savepoint have one
     names = {name: state.name for name, state in carried.states.items() if state.name != name}
     headers = replace(changed.headers, states=tuple(names.items()))
-    return replace(
-        changed,
-        operator=operator,
-        removed=carried.gone,
-        headers=headers,
-        migration=_migration(carried, kryo),
-    )
+    known = replace(changed, operator=operator, removed=carried.gone, headers=headers)
+    return known.with_change(_recoding(carried, kryo))
 
 
-def _migration(carried: CarriedState, kryo: KryoDialect) -> StateRecoding:
+def _recoding(carried: CarriedState, kryo: KryoDialect) -> EntryRecoding:
     now_ms = time.time_ns() // 1_000_000
     reshaped = ReshapedStates(carried.states, kryo, now_ms, carried.moves_keys)
     infos = {name: state.info for name, state in carried.states.items()}
-    return StateRecoding(carried.key, infos, {}, kryo, kryo, carried.moves_keys, reshaped)
+    return EntryRecoding(carried.key, infos, {}, kryo, kryo, carried.moves_keys, reshaped)

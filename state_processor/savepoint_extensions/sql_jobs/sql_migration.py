@@ -137,11 +137,13 @@ class SqlMigration:
         if not source.has_keyed_state:
             return planned
         from savepoint_extensions.sql_jobs.carried_operator import carried_operator  # noqa: PLC0415  # Spark is slow
-        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # as above
+        from savepoint_spark.changing import Part, StageRule  # noqa: PLC0415  # as above
 
         before = Lineage(self.old, self.renames).node_rows(old)
         after = Lineage(self.new).node_rows(new)
-        ready = planned.ready_for(StageRule.QUERY, is_of_flink_2=self.writer.is_of_flink_2)
+        # The columns of the old query are those of state that nothing has changed.
+        rule = StageRule(frozenset(Part))
+        ready = planned.ready_for(rule, is_of_flink_2=self.writer.is_of_flink_2)
         made = ready.changed(lambda operator: carried_operator(operator, before, after))
         is_same = made.change is None or made.change.is_same
         return planned if is_same else made

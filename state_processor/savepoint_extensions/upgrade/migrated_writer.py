@@ -67,7 +67,7 @@ def migrated(
         raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
     from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
 
-    writer = writer.ready_for(StageRule.RELEASE)
+    writer = writer.ready_for(StageRule.ENTRIES)
     expect_key_types(
         planned.source
         for planned in writer.operators
@@ -95,4 +95,4 @@ def _migrated(planned: PlannedOperator, scala: ScalaTarget | None) -> PlannedOpe
     if change is None:
         return planned
     made = migration_plan.with_migration(change, scala)
-    return planned if made.migration is None else planned.changed(lambda _: made)
+    return planned if made is change else planned.changed(lambda _: made)

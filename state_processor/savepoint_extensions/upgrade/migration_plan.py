@@ -296,4 +296,5 @@ def with_migration(change: ChangedOperator, scala: ScalaTarget | None = None) ->
             f"operator {change.operator.name} has local state: write it with merge_local first, and"
             " migrate what it has written"
         )
-    return replace(change, migration=migration_of(change.operator, change.removed, scala))
+    migration = migration_of(change.operator, change.removed, scala)
+    return change if migration is None else change.with_change(migration)

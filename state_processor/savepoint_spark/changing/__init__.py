@@ -6,6 +6,7 @@ from savepoint_formats.lazy_names import lazy_names
 from savepoint_spark.changing.canonical import is_of_forst, needs_conversion
 
 if TYPE_CHECKING:
+    from savepoint_spark.changing.change import Change, ChosenKeys, Part
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.changed_table import ChangedTable
     from savepoint_spark.changing.header_changes import HeaderChanges
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.named_classes import classes_to_describe, snapshots_of
     from savepoint_spark.changing.operator_changes import OperatorChanges
     from savepoint_spark.changing.order import StageRule
-    from savepoint_spark.changing.state_recoding import StateRecoding
+    from savepoint_spark.changing.state_recoding import EntryRecoding, StateRecoding
     from savepoint_spark.changing.stored_operator_state import (
         UnknownElementsError,
         described_elements,
@@ -33,14 +34,18 @@ else:
     __getattr__ = lazy_names(__name__)[0]
 
 __all__ = [
+    "Change",
     "ChangedOperator",
     "ChangedTable",
+    "ChosenKeys",
+    "EntryRecoding",
     "HeaderChanges",
     "LocalKeyedPlan",
     "LocalStateRows",
     "MadeEntries",
     "MadeRows",
     "OperatorChanges",
+    "Part",
     "StageRule",
     "StateRecoding",
     "StoredKeyedRows",

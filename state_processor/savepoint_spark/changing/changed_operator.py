@@ -19,10 +19,11 @@ from savepoint_formats.snapshots import class_names
 from savepoint_formats.state_files import StateKind
 from savepoint_formats.values import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+from savepoint_spark.changing.change import ChosenKeys
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where
-from savepoint_spark.changing.local_write import LocalKeyedPlan, merged_instances
+from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedLocal, merged_instances
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
 from savepoint_spark.changing.outcome import outcome
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import ClassRename, TypeSerializerSnapshot
     from savepoint_formats.state_files import State
     from savepoint_formats.tables import Table
+    from savepoint_spark.changing.change import Change
     from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.changing.order import StageRule
     from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -56,13 +58,9 @@ class ChangedOperator(OperatorChanges):
         same = ChangedOperator(self.operator, hash_code=self.hash_code)
         return replace(self, is_canonical=False) == same
 
-    def expect_compatible(self) -> None:
-        """Raises ``SchemaChangeError`` for masks of the keys of local state."""
-        if self.moves_keys and self.is_local:
-            raise SchemaChangeError(
-                f"operator {self.operator.name} has local keyed state, whose keys can't be masked: write"
-                " it with merge_local first, and mask the new savepoint"
-            )
+    def with_change(self, change: Change) -> Self:
+        """The operator with one more change of its stored state."""
+        return replace(self, changes=(*self.changes, change))
 
     def ready_for(self, rule: StageRule) -> Self:
         """The changes, or if the next one must see their outcome, the operator after them."""
@@ -70,17 +68,14 @@ class ChangedOperator(OperatorChanges):
 
     def followed(self) -> Self:
         """The operator after these changes, for later ones to change."""
-        if self.merged is not None:
-            raise SchemaChangeError(
-                f"operator {self.operator.name} gets merged state, which this change would not see:"
-                " make it before merge_local, or write that, and change the new savepoint"
-            )
+        for change in self.changes:
+            change.expect_followed(self.operator.name)
         # Keys that move need hash codes, and the new savepoint can't infer those of the old one.
         ready = self.with_hash_codes() if self.moves_keys else self
         if (listed := ready._listed()) is not None:
             tables = tuple(replace(table, deleted=listed) for table in ready.tables)
-            choices = (listed, *ready.choices)
-            ready = replace(ready, deleted=None, choices=choices, tables=tables)
+            changes = (ChosenKeys(listed), *ready.changes)
+            ready = replace(ready, deleted=None, changes=changes, tables=tables)
         after = type(self)(outcome(ready), hash_code=self.hash_code, earlier=ready)
         return replace(after, is_canonical=self.is_canonical)
 
@@ -89,7 +84,7 @@ class ChangedOperator(OperatorChanges):
         states = self.operator.catalog.states
         present = {job_name(self.headers.name(state.name)): state.name for state in states}
         stored = {present.get(name, name): function for name, function in merge.items()}
-        return replace(self, merged=merged_instances(self.operator, stored))
+        return self.with_change(MergedLocal(merged_instances(self.operator, stored)))
 
     def state(self, name: str) -> State:
         """The state that has this name now, and its values of the savepoint.
@@ -162,8 +157,8 @@ class ChangedOperator(OperatorChanges):
         return class_names(self._snapshots())
 
     def _snapshots(self) -> Iterator[TypeSerializerSnapshot]:
-        migrated = () if self.migration is None else self.migration.snapshots
-        return map(self.headers.snapshot, chain(snapshots_of(self.operator), migrated))
+        brought = (change.snapshots() for change in self.changes)
+        return map(self.headers.snapshot, chain(snapshots_of(self.operator), *brought))
 
     def table_of(self, spark: SparkSession | None, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
@@ -268,9 +263,9 @@ class ChangedOperator(OperatorChanges):
         """The operator with inferred hash codes; raises ``UnstableHashError`` if that fails."""
         if self.is_local:
             return self
-        migrations = (stage.migration for stage in self.stages[:-1])
-        has_other_keys = any(it is not None and it.moves_keys for it in migrations)
-        # Keys of the savepoint tell most, and masks change no hash function.
+        earlier = (change for stage in self.stages[:-1] for change in stage.changes)
+        has_other_keys = any(change.retypes_keys for change in earlier)
+        # Keys of the savepoint tell most, and other values change no hash function.
         operator = self.operator if has_other_keys else self.stages[0].operator
         return replace(self, hash_code=hash_code_of(operator, self.hash_code))
 

@@ -20,14 +20,15 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from savepoint_database.types import given, in_one_form, python_values
-from savepoint_formats.errors import MergeError, SubtaskError
+from savepoint_formats.errors import MergeError, SchemaChangeError, SubtaskError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.pass_through import LocalSections, MergedInstances
 from savepoint_formats.scan import instance_layout, merge_of, mergeable_states
-from savepoint_formats.state_files import keyed_states
+from savepoint_formats.state_files import as_keyed, keyed_states
 from savepoint_formats.tables import SUBTASK
 from savepoint_formats.values import arrow_type
+from savepoint_spark.changing.change import Change, Part
 from savepoint_spark.writing.keyed_plan import KeyedFiles, KeyedPlan, owner_of, runs_of
 from savepoint_spark.writing.run_encoding import RUN_SCHEMA, RUNS, gathered
 from savepoint_spark.writing.shuffled_runs import RunSource
@@ -241,4 +242,26 @@ class MergedPlan(KeyedPlan):
             context.parallelism,
             self.subtasks,
             LocalSections(states, context.max_parallelism, self.merged),
+        )
+
+
+@dataclass(frozen=True)
+class MergedLocal(Change):
+    """Local state becomes ordinary keyed state; ``instances`` has the merge of each state."""
+
+    instances: Mapping[str, MergedInstances]
+
+    does: ClassVar = frozenset({Part.MERGED})
+
+    def merged(self, plan: LocalKeyedPlan) -> KeyedPlan:
+        """See ``Change``."""
+        merged = tuple(self.instances[info.name] for info in plan.states)
+        subtasks = plan.subtasks or 1
+        return MergedPlan(plan.key, tuple(map(as_keyed, plan.states)), plan.rows, subtasks, merged)
+
+    def expect_followed(self, operator: str) -> None:
+        """See ``Change``."""
+        raise SchemaChangeError(
+            f"operator {operator} gets merged state, which this change would not see: make it before"
+            " merge_local, or write that, and change the new savepoint"
         )

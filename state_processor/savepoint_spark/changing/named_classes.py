@@ -1,20 +1,19 @@
 """Java classes that an operator names in serializers and values, and undescribed classes.
 
 Kryo and the POJO serializer write the names of classes that are not registered, and Java's
-serialization writes every name. Only states that may contain such values are read. ``RecodedState``
-rewrites values on their way: for another Flink, and with classes renamed.
+serialization writes every name. Only states that may contain such values are read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
 from savepoint_formats.layout import holds_kryo
-from savepoint_formats.pass_through import GatheringChange, RecodedStates, may_hold_name, renamed
+from savepoint_formats.pass_through import RecodedStates, may_hold_name, renamed
 from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.scan import Glance, seen_subclasses
 from savepoint_formats.state_files import entry_layouts
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot import Operator
     from savepoint_formats.layout import Layout
+    from savepoint_formats.pass_through import EntryChange
     from savepoint_formats.snapshots import ClassRename, TypeSerializerSnapshot
-    from savepoint_formats.state_files import State
-    from savepoint_spark.changing.state_recoding import StateRecoding
-    from savepoint_spark.changing.stored_operator_state import StoredElements
+    from savepoint_formats.state_files import State, Step
+    from savepoint_formats.values import KryoDialect
     from savepoint_spark.writing.operator_plan import NewOperatorState
 
 
@@ -85,39 +84,27 @@ def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
         yield from element_arrays(operator, elements)
 
 
-@dataclass(frozen=True)
-class RecodedState:
-    """Recodes the values of an operator; without ``migration`` only names change."""
+def entries_with_names(
+    recoded: EntryChange | None, operator: Operator, renames: tuple[ClassRename, ...]
+) -> EntryChange | None:
+    """The change of keyed entries that also renames classes in them; None if they stay."""
+    if not renames or not any(state.kind.is_keyed for state in naming_states(operator)):
+        return recoded
+    kryo = operator.kryo
+    assert kryo is not None  # operators of a savepoint have one
+    recoded = recoded or RecodedStates({}, kryo, kryo)
+    assert isinstance(recoded, RecodedStates)  # a sealed change is in another stage
+    return replace(recoded, renames=renames)
 
-    operator: Operator
-    migration: StateRecoding | None
-    renames: tuple[ClassRename, ...]
 
-    @property
-    def entries(self) -> RecodedStates | GatheringChange | None:
-        """The recoding of keyed entries; None if they stay."""
-        recoded = None if self.migration is None else self.migration.recoded
-        names = any(state.kind.is_keyed for state in naming_states(self.operator))
-        if not self.renames or not names or isinstance(recoded, GatheringChange):
-            return recoded
-        kryo = self.operator.kryo
-        assert kryo is not None  # operators of a savepoint have one
-        recoded = recoded or RecodedStates({}, kryo, kryo)
-        return replace(recoded, renames=self.renames)
-
-    def elements(self, rows: StoredElements) -> tuple[StoredElements, NewOperatorState]:
-        """The elements of an operator state, recoded where needed, and the state that they become."""
-        steps, state = rows.steps, rows.state
-        kryo = self.operator.kryo
-        assert kryo is not None  # operators of a savepoint have one
-        if self.migration is not None and state.name in self.migration.elements:
-            steps += (self.migration.element_recoding(state.name),)
-            _, state = self.migration.elements[state.name]
-            kryo = self.migration.writes
-        layout = described_layout(state, kryo)
-        if self.renames and may_name_classes(layout):
-            steps += (partial(renamed, layout=layout, kryo=kryo, renames=self.renames),)
-        return replace(rows, steps=steps), state
+def name_steps(
+    state: NewOperatorState, kryo: KryoDialect, renames: tuple[ClassRename, ...]
+) -> tuple[Step, ...]:
+    """What renames classes in the elements of an operator state."""
+    layout = described_layout(state, kryo)
+    if not renames or not may_name_classes(layout):
+        return ()
+    return (partial(renamed, layout=layout, kryo=kryo, renames=renames),)
 
 
 def classes_to_describe(

@@ -8,14 +8,14 @@ is rescaled, keyed and operator state are spread anew.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
 from savepoint_formats.new_snapshot import copied
 from savepoint_formats.pass_through import EntryChanges
-from savepoint_formats.state_files import as_keyed, expect_synchronous
+from savepoint_formats.state_files import expect_synchronous
 from savepoint_spark.changing.canonical import expect_convertible
+from savepoint_spark.changing.change import Part
 from savepoint_spark.changing.changed_table import (
     ChangedTable,
     elements_after,
@@ -25,9 +25,9 @@ from savepoint_spark.changing.changed_table import (
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.header_changes import HeaderChanges, RenamedElements, RenamedRows
 from savepoint_spark.changing.key_choice import listed_keys
-from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
+from savepoint_spark.changing.local_write import LocalKeyedPlan
 from savepoint_spark.changing.made_rows import MadeElements, MadeRows, check_made
-from savepoint_spark.changing.named_classes import RecodedState
+from savepoint_spark.changing.named_classes import entries_with_names, name_steps
 from savepoint_spark.changing.records import (
     expect_rescalable,
     is_changed,
@@ -43,19 +43,16 @@ from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_database.snapshot import Operator
     from savepoint_formats.hashing import HashKeys
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.pass_through import KeyChoice, ListedKeys, MergedInstances
+    from savepoint_formats.pass_through import EntryChange, ListedKeys
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files import StateMetaInfo
-    from savepoint_spark.changing.masks import MaskedEntries, Masks
+    from savepoint_spark.changing.change import Change
     from savepoint_spark.changing.present_names import Names
-    from savepoint_spark.changing.state_recoding import StateRecoding
     from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.write_context import WriteContext
 
@@ -66,9 +63,8 @@ class OperatorChanges:
 
     ``removed`` also has the states that ``added`` replaces. ``deleted`` has the bytes of keys.
     ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
-    ``merged`` says how local states become ordinary ones; None lets them stay local. ``choices`` select
-    among the keys that are not ``deleted``. ``masks`` has the rules of masked fields. ``earlier``
-    changes have made ``operator`` of the one in the savepoint.
+    ``changes`` are those of stored state. ``earlier`` changes have made ``operator`` of the
+    one in the savepoint.
     """
 
     operator: Operator
@@ -78,11 +74,8 @@ class OperatorChanges:
     headers: HeaderChanges = field(default_factory=HeaderChanges)
     deleted: DataFrame | None = None
     hash_code: HashKeys | str | None = None
-    merged: Mapping[str, MergedInstances] | None = None
     is_canonical: bool = False
-    migration: StateRecoding | None = None
-    choices: tuple[KeyChoice, ...] = ()
-    masks: Masks | None = None
+    changes: tuple[Change, ...] = ()
     earlier: OperatorChanges | None = None
 
     @property
@@ -103,9 +96,13 @@ class OperatorChanges:
 
     @property
     def moves_keys(self) -> bool:
-        """Whether masks give keys new hash codes."""
-        masked = None if self.masks is None else self.masks.masked()
-        return masked is not None and masked.moves_keys
+        """Whether keys of the same type get new hash codes."""
+        return any(change.moves_keys for change in self.changes)
+
+    @property
+    def done(self) -> frozenset[Part]:
+        """What ``changes`` have done."""
+        return frozenset().union(*(change.does for change in self.changes))
 
     @property
     def is_local(self) -> bool:
@@ -177,12 +174,11 @@ class OperatorChanges:
         ]
         touched = {*self.removed, *(name for name, _ in self.headers.states)}
         touched.update(name for table in self.tables for name in table.touched)
-        touched.update(self.migration.touched if self.migration is not None else ())
-        touched.update(self.masked.rules if self.masked is not None else ())
+        touched.update(name for change in self.changes for name in change.touched)
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
         # Only the headers know which states name the class or the constant.
-        changes = self.deleted is not None or self.merged is not None or bool(self.choices)
-        is_all = bool(self.headers.changes) or (is_keyed and changes)
+        has_other_keys = self.deleted is not None or bool(self.done & {Part.CHOICES, Part.MERGED})
+        is_all = bool(self.headers.changes) or (is_keyed and has_other_keys)
         if (is_keyed and self.is_canonical) or is_changed(self.operator, is_keyed=is_keyed):
             return True
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)
@@ -269,22 +265,13 @@ class OperatorChanges:
         )
 
     @property
-    def masked(self) -> MaskedEntries | None:
-        """Its masks, with hash codes of its keys."""
-        masked = None if self.masks is None else self.masks.masked()
-        return None if masked is None else masked.with_hash_keys(self._hash_keys)
-
-    def _masked_elements(self, rows: StoredElements) -> StoredElements:
-        masked = self.masked
-        if masked is None or rows.state.name not in masked.rules:
-            return rows
-        states = self.operator.catalog.states
-        state = next(known for known in states if known.name == rows.state.name)
-        return replace(rows, steps=(partial(masked.elements, state=state),))
-
-    @property
-    def _recoded(self) -> RecodedState:
-        return RecodedState(self.operator, self.migration, self.headers.classes)
+    def entries(self) -> EntryChange | None:
+        """What writes keyed entries anew; None if they stay."""
+        hash_keys = self._hash_keys
+        anew = (change.entries(hash_keys) for change in self.changes)
+        # A stage has one change of entries, see ``order``.
+        recoded = next(filter(None, anew), None)
+        return entries_with_names(recoded, self.operator, self.headers.classes)
 
     def _passed(
         self,
@@ -293,18 +280,18 @@ class OperatorChanges:
         passing: tuple[StateMetaInfo, ...],
         deleted: ListedKeys | None,
     ) -> StoredKeyedRows:
-        layout, choices = key.layout(), self.choices
+        choices = tuple(choice for change in self.changes for choice in change.choices())
         if deleted is not None:
             choices = (deleted, *choices)
         return StoredKeyedRows(
             spark,
             self.operator,
             frozenset(info.name for info in passing) - self.made(is_keyed=True),
-            layout,
+            key.layout(),
             self._hash_keys,
             choices,
             self.is_local,
-            self.masked or self._recoded.entries,
+            self.entries,
         )
 
     def _expect_known(self) -> None:
@@ -319,11 +306,10 @@ class OperatorChanges:
         passed: StoredKeyedRows,
     ) -> KeyedPlan:
         """The new form of local state, which stays local unless it is merged."""
-        subtasks = self.operator.record.parallelism
-        if self.merged is None:
-            return LocalKeyedPlan(key, passing, (passed,), subtasks)
-        merged = tuple(self.merged[info.name] for info in passing)
-        return MergedPlan(key, tuple(map(as_keyed, passing)), (passed,), subtasks, merged)
+        local = LocalKeyedPlan(key, passing, (passed,), self.operator.record.parallelism)
+        merged = (change for change in self.changes if Part.MERGED in change.does)
+        change = next(merged, None)
+        return local if change is None else change.merged(local)
 
     def passing(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
         """The states that pass through, by their old names; ``ConversionError`` for one that must stay V2."""
@@ -337,7 +323,10 @@ class OperatorChanges:
 
     def key(self, types: StoredTypes) -> TypeSerializerSnapshot:
         """The serializer of keys, by the old names of classes."""
-        return (self.migration and self.migration.key) or types.key
+        key = types.key
+        for change in self.changes:
+            key = change.new_key(key)
+        return key
 
     def stored_rows(self, spark: SparkSession | None) -> StoredKeyedRows:
         """Its remaining keyed states, in their stored form."""
@@ -345,8 +334,8 @@ class OperatorChanges:
         return self._passed(spark, types.key, self.passing(types), self._listed())
 
     def _passing(self, info: StateMetaInfo) -> StateMetaInfo:
-        if self.migration is not None:
-            return self.migration.infos.get(info.name, info)
+        for change in self.changes:
+            info = change.new_info(info)
         return info_after(self.tables, info)
 
     def written(self) -> frozenset[str]:
@@ -374,7 +363,13 @@ class OperatorChanges:
 
     def recoded_elements(self, rows: StoredElements) -> tuple[StoredElements, NewOperatorState]:
         """The elements of an operator state as they are written, and the state with other serializers."""
-        return self._recoded.elements(self._masked_elements(rows))
+        steps, state, kryo = rows.steps, rows.state, self.operator.kryo
+        assert kryo is not None  # operators of a savepoint have one
+        for change in self.changes:
+            more, state = change.new_elements(state)
+            steps, kryo = (*steps, *more), change.new_kryo(kryo) if more else kryo
+        steps += name_steps(state, kryo, self.headers.classes)
+        return replace(rows, steps=steps), state
 
     def passing_elements(
         self, rows: StoredElements, made: ElementRows | None = None
@@ -388,4 +383,4 @@ class OperatorChanges:
         if made is not None:
             changed = MadeElements(made, stored.state, stored.steps)
         recoded = changed if state == rows.state else RenamedElements(changed, state)
-        return recoded if self.migration is not None else elements_after(self.tables, recoded)
+        return elements_after(self.tables, recoded)

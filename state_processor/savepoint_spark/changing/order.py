@@ -7,10 +7,11 @@ change that comes in another order, or that must see what an earlier one makes, 
 
 from __future__ import annotations
 
-from enum import Enum, auto
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from savepoint_formats.values import may_name_classes
+from savepoint_spark.changing.change import Part
 from savepoint_spark.changing.named_classes import naming_states
 
 if TYPE_CHECKING:
@@ -19,56 +20,44 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.operator_changes import OperatorChanges
 
 
-class Part(Enum):
-    """What the changes of a stage have done so far."""
+@dataclass(frozen=True)
+class StageRule:
+    """What earlier changes may not have done in the stage of a change, by what the change does.
 
-    VALUES = auto()
-    MASKS = auto()
-    CHOICES = auto()
-    DELETED = auto()
-    MIGRATION = auto()
-    QUERY = auto()
-    CLASSES = auto()
-    NAMED_CLASSES = auto()
-    NAMING_VALUES = auto()
-    CONSTANTS = auto()
-    NAMES = auto()
-    MERGED = auto()
-    REMOVED = auto()
+    An extension makes a rule for its change, or takes one of those below.
+    """
 
+    sees: frozenset[Part]
+    makes_values: bool = False
+    """Whether the change encodes values."""
 
-class StageRule(Enum):
-    """What earlier changes may not have done in the stage of a change, by what the change does."""
-
-    VALUES = frozenset(
-        {Part.MASKS, Part.CHOICES, Part.MIGRATION, Part.NAMED_CLASSES, Part.CONSTANTS}
-    )
-    FIELDS = frozenset({Part.MASKS, Part.CHOICES, Part.MIGRATION, Part.NAMED_CLASSES})
-    CONDITION = frozenset({Part.MASKS, Part.MIGRATION, Part.CONSTANTS})
-    CHOICE = frozenset({*CONDITION, Part.VALUES, Part.NAMED_CLASSES})
-    MASKS = frozenset(
-        {
-            *(Part.VALUES, Part.MASKS, Part.MIGRATION, Part.CLASSES, Part.CONSTANTS),
-            *(Part.NAMES, Part.MERGED),
-        }
-    )
-    CLASSES = frozenset({Part.MASKS, Part.QUERY, Part.NAMING_VALUES})
-    CONSTANT_NAMES = frozenset({Part.MASKS})
-    DROPPED_CONSTANT = frozenset(
-        {*(Part.VALUES, Part.MASKS, Part.CHOICES, Part.DELETED), *(Part.QUERY, Part.MERGED)}
-    )
-    QUERY = frozenset(Part)
-    RELEASE = frozenset({Part.VALUES, Part.MASKS, Part.MIGRATION, Part.MERGED})
-    LIFETIMES = frozenset({*RELEASE, Part.NAMED_CLASSES})
-
-    @property
-    def makes_values(self) -> bool:
-        """Whether it encodes values."""
-        return self in (StageRule.VALUES, StageRule.FIELDS)
+    VALUES: ClassVar[StageRule]
+    FIELDS: ClassVar[StageRule]
+    CONDITION: ClassVar[StageRule]
+    CHOICE: ClassVar[StageRule]
+    CLASSES: ClassVar[StageRule]
+    ENTRIES: ClassVar[StageRule]
+    """For a change that can be made together with new names of classes in values."""
+    SEALED: ClassVar[StageRule]
+    """For another change of entries."""
 
     def follows(self, change: OperatorChanges) -> bool:
         """Whether it must see the outcome of these changes."""
-        return any(_HAS_DONE[part](change) for part in self.value)
+        if self.sees & change.done:
+            return True
+        return any(part in self.sees and has(change) for part, has in _HAS_DONE.items())
+
+
+_FIELDS = frozenset({Part.ENTRIES, Part.CHOICES, Part.NAMED_CLASSES})
+_CONDITION = frozenset({Part.ENTRIES, Part.CONSTANTS})
+_ENTRIES = frozenset({Part.VALUES, Part.ENTRIES, Part.MERGED})
+StageRule.VALUES = StageRule(_FIELDS | {Part.CONSTANTS}, makes_values=True)
+StageRule.FIELDS = StageRule(_FIELDS, makes_values=True)
+StageRule.CONDITION = StageRule(_CONDITION)
+StageRule.CHOICE = StageRule(_CONDITION | {Part.VALUES, Part.NAMED_CLASSES})
+StageRule.CLASSES = StageRule(frozenset({Part.SEALED, Part.NAMING_VALUES}))
+StageRule.ENTRIES = StageRule(_ENTRIES)
+StageRule.SEALED = StageRule(_ENTRIES | {Part.NAMED_CLASSES})
 
 
 def _may_name_classes(change: OperatorChanges) -> bool:
@@ -89,18 +78,11 @@ def _names_classes(change: OperatorChanges) -> bool:
 # Functions, since two of them read the headers of files, and few rules ask for these.
 _HAS_DONE: dict[Part, Callable[[OperatorChanges], bool]] = {
     Part.VALUES: lambda change: change.has_new_values,
-    Part.MASKS: lambda change: change.masks is not None,
-    Part.CHOICES: lambda change: bool(change.choices),
     Part.DELETED: lambda change: change.deleted is not None,
-    Part.MIGRATION: lambda change: change.migration is not None,
-    Part.QUERY: lambda change: (
-        change.migration is not None and change.migration.reshaped is not None
-    ),
     Part.CLASSES: lambda change: bool(change.headers.classes),
     Part.NAMED_CLASSES: _names_classes,
     Part.NAMING_VALUES: _may_name_classes,
     Part.CONSTANTS: lambda change: change.headers.has_constants,
     Part.NAMES: lambda change: bool(change.headers.states),
-    Part.MERGED: lambda change: change.merged is not None,
     Part.REMOVED: lambda change: bool(change.removed),
 }

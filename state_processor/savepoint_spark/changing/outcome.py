@@ -50,10 +50,7 @@ Stored: TypeAlias = "dict[str, tuple[NewOperatorState, tuple[Step, ...]]]"
 def outcome(change: OperatorChanges) -> Operator:
     """The operator after its changes."""
     operator = change.operator
-    kryo, names = _kryo(change), operator.names
-    if change.migration is not None and change.migration.reshaped is not None:
-        names = None  # the columns of another query
-    after = replace(operator, kryo=kryo, names=names)
+    after = replace(operator, kryo=_kryo(change))
     subtasks = operator.record.subtasks
     has_keys = operator.has_keyed_state or change.added.keyed is not None
     if change.touches(is_keyed=True) and has_keys:
@@ -66,8 +63,8 @@ def outcome(change: OperatorChanges) -> Operator:
 def _kryo(change: OperatorChanges) -> KryoDialect:
     kryo = change.operator.kryo
     assert kryo is not None  # operators of a savepoint have one
-    if change.migration is not None:
-        kryo = change.migration.writes
+    for of_stored in change.changes:
+        kryo = of_stored.new_kryo(kryo)
     for rename in change.headers.classes:
         kryo = replace(kryo, classes=with_new_names(kryo.classes, rename.name))
     types = tuple((change.headers.name(name), text) for name, text in kryo.python_types)

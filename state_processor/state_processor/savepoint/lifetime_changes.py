@@ -47,7 +47,7 @@ class LifetimeChanges(ConstantChanges):
         if at is not None and not on:
             raise ValueError("at is the time of access that values get, so it needs on=True")
         now_ms = _milliseconds(at) if on else None
-        writer = self.writer().ready_for(StageRule.LIFETIMES, uid)
+        writer = self.writer().ready_for(StageRule.SEALED, uid)
         return writer.changed(uid, lambda operator: with_time_to_live(operator, state, now_ms))
 
     def expire(
@@ -83,7 +83,7 @@ class LifetimeChanges(ConstantChanges):
         if older_than < timedelta():
             raise ValueError(f"older_than is {older_than}, expected a time to live")
         limit_ms = _milliseconds(at) - older_than // timedelta(milliseconds=1)
-        writer = self.writer().ready_for(StageRule.LIFETIMES, uid)
+        writer = self.writer().ready_for(StageRule.SEALED, uid)
         return writer.changed(uid, lambda operator: without_expired(operator, state, limit_ms))
 
 

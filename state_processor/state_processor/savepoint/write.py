@@ -216,12 +216,12 @@ def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
         return writer.unmasked
     changes = (planned.change for planned in writer.operators)
     stages = (stage for change in changes if change is not None for stage in change.stages)
-    masked = [stage for stage in stages if stage.masks is not None]
-    if not masked:
-        return writer.unmasked
-    from savepoint_extensions.privacy.private_writer import masked_fields  # noqa: PLC0415  # loads no extension before it is used
-
-    counted = (field for change in masked for field in masked_fields(change, writer.spark))
+    counted = (
+        field
+        for stage in stages
+        for change in stage.changes
+        for field in change.fields(stage, writer.spark)
+    )
     return (*counted, *writer.unmasked)
 
 

@@ -238,16 +238,9 @@ class SavepointWriter(SavepointChanges):
         return replace(self, operators=tuple(operators))
 
     def changed(self, uid: str, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
-        """The writer with an operator changed, perhaps once more.
-
-        Raises:
-            SchemaChangeError: It has local state, and its keys are masked.
-        """
+        """The writer with an operator changed, perhaps once more."""
         planned = self.operator(uid)
-        changed = planned.changed(change)
-        if changed.change is not None:
-            changed.change.expect_compatible()
-        return self.replaced(planned, changed)
+        return self.replaced(planned, planned.changed(change))
 
     def replaced(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:
         """The writer with other operators, or none, in the place of one."""

@@ -19,6 +19,7 @@ from savepoint_extensions.enums.enum_constants import (
 )
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.values.kryo.descriptions import kryo_class
+from savepoint_spark.writing.stored_types import StoredTypes
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -46,11 +47,16 @@ def test_uses_count_in_keys_of_maps_values_fields_and_elements(cases: Path) -> N
 
 def test_states_without_the_enum_stay(cases: Path) -> None:
     operator = operator_of(cases)
-    migration = without_constant(operator, DROPPED, None)
+    migration = without_constant(operator, DROPPED)
     assert set(migration.infos) == {"byMetric", "one", "rule", "rules", "list"}
     assert migration.elements == {}
-    left = list(present_snapshots(operator, migration, frozenset()))
+    assert migration.key is not None
+    left = [migration.key]
+    for info in map(migration.new_info, StoredTypes.of(operator).states):
+        left += [snapshot for _, snapshot in info.serializers]
     assert [DROPPED.of(snapshot) for snapshot in left] == left
+    before = list(present_snapshots(operator, frozenset()))
+    assert [DROPPED.of(snapshot) for snapshot in before] != before
 
 
 def test_an_enum_in_a_described_class_of_kryo_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from support.object_classes import CARD, CLASSES
 from support.object_samples import opened
 
 from savepoint_formats.snapshots.renamed_classes import ClassRename
-from savepoint_spark.changing.named_classes import RecodedState
+from savepoint_spark.changing.named_classes import entries_with_names
 from savepoint_spark.changing.stored_rows import stored_chunks
 
 RENAMES = (
@@ -26,7 +26,7 @@ BYTES = {
 @pytest.mark.parametrize("uid", BYTES)
 def test_nothing_but_the_name_is_another(uid: str, sample: str) -> None:
     operator = opened(f"objects-1.20.5-{sample}", (*CLASSES, CARD)).operator(uid)
-    recoded = RecodedState(operator, None, RENAMES).entries
+    recoded = entries_with_names(None, operator, RENAMES)
     assert recoded is not None
     old, new = BYTES[uid]
     named = 0
