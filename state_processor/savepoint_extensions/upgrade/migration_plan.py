@@ -10,6 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from savepoint_extensions.upgrade.collection_elements import (
+    UnknownElementsError,
+    described_elements,
+    observed_elements,
+)
 from savepoint_extensions.upgrade.compatibility.facts import operator_facts
 from savepoint_extensions.upgrade.compatibility.rules import Crossing, Verdict, all_findings
 from savepoint_extensions.upgrade.compatibility.serializer_rules import (
@@ -34,9 +39,6 @@ from savepoint_formats.state_files import VALUE_SERIALIZER, entry_layouts
 from savepoint_formats.values import KryoDialect, KryoVersion, collection_places
 from savepoint_spark.changing import (
     StateRecoding,
-    UnknownElementsError,
-    described_elements,
-    observed_elements,
     operator_states,
     stored_chunks,
     stored_elements,

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.order import StageRule
     from savepoint_spark.changing.state_recoding import EntryRecoding, StateRecoding
     from savepoint_spark.changing.stored_operator_state import (
-        UnknownElementsError,
-        described_elements,
         element_arrays,
         element_layout,
-        observed_elements,
         operator_states,
         rewritten_state,
         stored_elements,
@@ -51,15 +48,12 @@ __all__ = [
     "StoredKeyedRows",
     "StoredSplit",
     "TableRows",
-    "UnknownElementsError",
     "classes_to_describe",
-    "described_elements",
     "element_arrays",
     "element_layout",
     "is_of_forst",
     "merge_instances",
     "needs_conversion",
-    "observed_elements",
     "operator_states",
     "rewritten_state",
     "snapshots_of",

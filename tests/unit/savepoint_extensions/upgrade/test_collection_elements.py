@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from savepoint_extensions.upgrade.collection_elements import described_elements
 from savepoint_formats.layout import Kryo, Nullable, Pojo, Struct, Text
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import CollectionPlace, collection_places
-from savepoint_spark.changing.stored_operator_state import described_elements
 
 LIST, TUPLE = "java.util.List", "org.apache.flink.api.java.tuple.Tuple"
 INNER = Struct(("f0", "f1"), (Text(), Kryo(LIST)))
