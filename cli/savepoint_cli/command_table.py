@@ -145,7 +145,7 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "savepoint_cli.modify:rename_operator", "Rename an operator: give its state another uid"
         ),
         "remove-operator": OwnCommand(
-            "savepoint_cli.modify:remove_operator", "Remove an operator and its state"
+            "savepoint_cli.modify:remove_operator", "Remove operators and their state"
         ),
         "transplant": OwnCommand(
             "savepoint_extensions.connectors.connector_commands:transplant",

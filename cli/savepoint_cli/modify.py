@@ -231,17 +231,29 @@ def rename_operator(writer: SavepointWriter, old: str, new: str) -> SavepointWri
 
 
 @options.inspection()
-@options.operator
+@click.argument("operator", nargs=-1, metavar="[OPERATOR]", shell_complete=completion.operators)
+@click.option("--empty", is_flag=True, help="Remove all operators without state.")
+@click.option(
+    "--all-but",
+    multiple=True,
+    metavar="OPERATOR",
+    shell_complete=completion.operators,
+    help="Remove all operators but this. Repeatable.",
+)
 @writes
-def remove_operator(writer: SavepointWriter, operator: str) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT, without the OPERATOR and its state.
+def remove_operator(
+    writer: SavepointWriter, operator: tuple[str, ...], all_but: tuple[str, ...], *, empty: bool
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, without each OPERATOR and its state.
 
-    OPERATOR is a uid, or the hash of one.
+    OPERATOR is a uid, or the hash of one. An operator without state has nothing stored, or only empty
+    lists and tables.
 
     \b
     savepoint remove-operator s3://jobs/savepoint-1a2b old-sink s3://jobs/without-it
+    savepoint remove-operator s3://jobs/savepoint-1a2b s3://jobs/with-state --empty
     """
-    return writer.remove_operator(operator)
+    return writer.remove_operator(*operator, empty=empty, all_but=all_but)
 
 
 @options.inspection()
@@ -311,8 +323,16 @@ def rescale(
     show_default=True,
     help="The format of OUT: canonical, which the heap and RocksDB backends restore.",
 )
+@click.option(
+    "--drop-in-flight",
+    is_flag=True,
+    help="Drop the records in flight of an unaligned checkpoint, and say how many; the new job never"
+    " sees them.",
+)
 @writes
-def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
+def convert(
+    writer: SavepointWriter, to: SnapshotFormat, *, drop_in_flight: bool
+) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with its keyed state in another format.
 
     With the copy, a job can change its state backend. Native savepoints and checkpoints of RocksDB,
@@ -322,7 +342,7 @@ def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     \b
     savepoint convert s3://jobs/orders/chk-42 s3://jobs/canonical
     """
-    return writer.convert(to=to)
+    return writer.convert(to=to, drop_in_flight=drop_in_flight)
 
 
 @options.inspection()

@@ -23,6 +23,7 @@ from savepoint_formats.metadata.keyed_handles import (
 from savepoint_formats.metadata.operator_handles import (
     ChannelHandle,
     DistributionMode,
+    MergedChannelStateHandle,
     OperatorStateHandle,
     OperatorStateOffsets,
 )
@@ -96,6 +97,7 @@ __all__ = [
     "KeyedStateHandle",
     "LocalFile",
     "MasterState",
+    "MergedChannelStateHandle",
     "MetadataVersion",
     "OperatorState",
     "OperatorStateHandle",

@@ -10,6 +10,7 @@ from savepoint_extensions.change_files.change_words import (
     FlagWord,
     NumberWord,
     PairsWord,
+    TextsWord,
     TextWord,
 )
 from savepoint_formats.key_groups import MAX_PARALLELISM
@@ -57,6 +58,26 @@ def _words_of_classes(parameters: Words) -> Words:
         return {"classes": pairs, **rest}
     ((old, new),) = pairs.items()
     return {"old": old, "new": new, **rest}
+
+
+def _convert(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    return writer.convert(drop_in_flight=words["drop-in-flight"])
+
+
+def _remove_operator(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    operators, others = words["operator"], words["all-but"]
+    return writer.remove_operator(*operators, empty=words["empty"], all_but=others)
+
+
+def _mistake_of_operators(words: Words) -> str:
+    is_named = words["operator"] or words["empty"] or words["all-but"]
+    return "" if is_named else "remove-operator needs 'operator', 'empty' or 'all-but'"
+
+
+def _words_of_operators(parameters: Words) -> Words:
+    """The words; a single operator is a text."""
+    operators = parameters.get("operator", ())
+    return {**parameters, "operator": operators[0]} if len(operators) == 1 else parameters
 
 
 def _delete_keys(writer: SavepointWriter, words: Words) -> SavepointWriter:
@@ -159,9 +180,15 @@ CHANGES = (
     ),
     ChangeKind(
         "remove-operator",
-        "Remove an operator and its state.",
-        (OPERATOR,),
-        lambda writer, words: writer.remove_operator(words["operator"]),
+        "Remove operators and their state.",
+        (
+            TextsWord("operator", "The operators: uids, names, or hashes."),
+            FlagWord("empty", "Remove all operators without state."),
+            TextsWord("all-but", "Remove all operators but these."),
+        ),
+        _remove_operator,
+        _mistake_of_operators,
+        of_command=_words_of_operators,
     ),
     ChangeKind(
         "remove-state",
@@ -244,8 +271,11 @@ CHANGES = (
     ChangeKind(
         "convert",
         "Bring all keyed state into another format.",
-        (TextWord("format", "The format; canonical by default.", choices=("canonical",)),),
-        lambda writer, _words: writer.convert(),
+        (
+            TextWord("format", "The format; canonical by default.", choices=("canonical",)),
+            FlagWord("drop-in-flight", "Drop the records in flight of an unaligned checkpoint."),
+        ),
+        _convert,
     ),
     ChangeKind(
         "merge-local",

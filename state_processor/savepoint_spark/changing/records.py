@@ -30,14 +30,16 @@ def expect_rescalable(operator: Operator) -> None:
     what = {StateKind.RAW_KEYED: "raw keyed state", StateKind.RAW_OPERATOR: "raw operator state"}
     kinds = [state.kind for state in operator.catalog.states]
     fixed = [words for kind, words in what.items() if kind in kinds]
-    if any(
+    has_in_flight = any(
         subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
-    ):
+    )
+    if has_in_flight:
         fixed.append("records in flight (of an unaligned checkpoint)")
     if fixed:
+        way = " (or drop the records first: savepoint convert --drop-in-flight)" * has_in_flight
         raise RescaleError(
             f"operator {operator.name} has {' and '.join(fixed)}, which only Flink can"
-            " spread over other subtasks: rescale a canonical savepoint of the job"
+            f" spread over other subtasks: rescale a canonical savepoint of the job{way}"
         )
 
 

@@ -15,7 +15,7 @@ from state_processor.savepoint.new_operator import combined, id_and_uid, operato
 from state_processor.savepoint.transplants import transplanted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import DataFrame
 
@@ -111,22 +111,32 @@ class SavepointChanges(FileChanges):
             warnings.warn(message, LostStateWarning, stacklevel=2)
         return writer.replaced(before, made)
 
-    def remove_operator(self, uid: str) -> SavepointWriter:
-        """Leaves an operator and its state out.
+    def remove_operator(
+        self, *uids: str, empty: bool = False, all_but: Iterable[str] = ()
+    ) -> SavepointWriter:
+        """Leaves operators and their state out.
 
-        Flink restores such a savepoint to a job with the operator, which then begins empty.
+        Flink restores such a savepoint to a job with the operators, which then begin empty.
 
         Args:
-            uid: Its uid, or the hash of one.
+            uids: Their uids, or hashes of uids.
+            empty: Also those without state: nothing is stored, or only empty lists and tables.
+                One that has ended stays, because without it the job would run it again.
+            all_but: Uids or hashes: all other operators go.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
+            SavepointError: With ``empty``, a file of keyed state can't be read.
+            ValueError: Nothing says which operators go.
 
         Example:
             >>> savepoint.remove_operator("sink").write("s3://jobs/new")
         """
+        from savepoint_extensions.lifecycle.removed_operators import removed_operators  # noqa: PLC0415  # loads no extension before it is used
+
         writer = self.writer()
-        return writer.replaced(writer.operator(uid))
+        gone = removed_operators(writer, uids, empty=empty, all_but=tuple(all_but))
+        return replace(writer, operators=tuple(it for it in writer.operators if it not in gone))
 
     def rename_operator(self, uid: str, new_uid: str) -> SavepointWriter:
         """Gives the state of an operator to another uid.
@@ -292,7 +302,9 @@ class SavepointChanges(FileChanges):
             max_parallelism=max_parallelism or writer.max_parallelism,
         )
 
-    def convert(self, to: SnapshotFormat = "canonical") -> SavepointWriter:
+    def convert(
+        self, to: SnapshotFormat = "canonical", *, drop_in_flight: bool = False
+    ) -> SavepointWriter:
         """Brings all keyed state into another format, and changes nothing else.
 
         Flink restores the canonical format with the heap and RocksDB backends, whichever of them,
@@ -305,9 +317,15 @@ class SavepointChanges(FileChanges):
 
         Args:
             to: The format; there is only ``canonical``.
+            drop_in_flight: Leaves out the records in flight of an unaligned checkpoint, which the new
+                job then never sees. Without them it can have another parallelism.
+
+        Warns:
+            LostStateWarning: Records in flight are dropped: how many, and how many bytes.
 
         Raises:
             ValueError: There is no such format.
+            SchemaChangeError: An operator with records in flight to drop was changed before.
             SavepointError: The raw keyed state of an operator can't be read.
 
         Example:
@@ -316,5 +334,13 @@ class SavepointChanges(FileChanges):
         if to != "canonical":
             raise ValueError(f"there is no format {to!r} to convert to, only 'canonical'")
         writer = self.writer()
-        operators = tuple(planned.converted() for planned in writer.operators)
+        operators = writer.operators
+        if drop_in_flight:
+            from savepoint_extensions.lifecycle.in_flight import lost_in_flight, without_in_flight  # noqa: PLC0415  # loads no extension before it is used
+
+            lost = lost_in_flight(it.source for it in operators if it.source is not None)
+            operators = tuple(map(without_in_flight, operators))
+            if lost:
+                warnings.warn(lost, LostStateWarning, stacklevel=2)
+        operators = tuple(planned.converted() for planned in operators)
         return replace(writer, operators=operators, is_canonical=True)

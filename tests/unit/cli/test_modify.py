@@ -61,6 +61,17 @@ def test_rename_operator_moves_the_state_to_another_uid(currency: Path, out: Pat
     assert tables(out) == {table.replace("summarize.", "totals.", 1) for table in tables(currency)}
 
 
+def test_remove_operator_takes_several_or_all_others(currency: Path, out: Path) -> None:
+    (written,) = lines("remove-operator", currency, "summarize", "rates_source", out)
+    others = {one["operator"] for one in written["operators"]}
+    assert set(written["left_out"]) == {"summarize", "rates_source"}
+    (alone,) = lines("remove-operator", currency, f"{out}-2", *("--all-but", "summarize"))
+    assert [one["operator"] for one in alone["operators"]] == ["summarize"]
+    assert set(alone["left_out"]) == others | {"rates_source"}
+    code, output = run("remove-operator", currency, f"{out}-3")
+    assert (code, "name some, or use empty or all_but" in output) == (2, True), output
+
+
 def test_remove_operator_leaves_its_state_out(currency: Path, out: Path) -> None:
     (written,) = lines("remove-operator", currency, "summarize", out)
     assert written["left_out"] == ["summarize"]

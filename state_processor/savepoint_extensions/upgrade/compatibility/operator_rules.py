@@ -100,7 +100,8 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         _in_flight,
         "an unaligned checkpoint holds records in flight, and Flink does not support restoring them"
         " in another minor release",
-        "take a savepoint of the job, or an aligned checkpoint",
+        "take a savepoint of the job, or an aligned checkpoint; or drop the records: savepoint convert"
+        " PATH OUT --drop-in-flight",
         _CHECKPOINTS,
         crosses=to_another,
     ),

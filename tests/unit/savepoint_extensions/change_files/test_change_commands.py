@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
     "rename-operator": (("a", "b", "OUT"), {"old": "a", "new": "b"}),
-    "remove-operator": (("a", "OUT"), {"operator": "a"}),
+    "remove-operator": (
+        ("a", "b", "OUT", "--empty", "--all-but", "c"),
+        {"operator": ["a", "b"], "empty": True, "all-but": ["c"]},
+    ),
     "remove-state": (("a", "s", "OUT"), {"operator": "a", "state": "s"}),
     "rename-state": (("a", "s", "t", "OUT"), {"operator": "a", "old": "s", "new": "t"}),
     "rename-class": (
@@ -65,7 +68,7 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
         ("OUT", "--max-parallelism", "64", "--hash-codes", "a=Objects.hash(id, name)"),
         {"max-parallelism": 64, "hash-codes": {"a": "Objects.hash(id, name)"}},
     ),
-    "convert": (("OUT",), None),
+    "convert": (("OUT", "--drop-in-flight"), {"drop-in-flight": True}),
     "merge-local": (
         ("OUT", "--operator", "a", "--merge", "n=sum", "--merge", "m=max"),
         {"operator": "a", "merge": {"n": "sum", "m": "max"}},
@@ -149,6 +152,7 @@ def test_each_command_prints_the_entry_of_its_options(name: str, tmp_path: Path)
     ("call", "message"),
     [
         (("rescale", "x", "out"), "rescale needs 'max-parallelism', 'parallelism' or both"),
+        (("remove-operator", "x", "out"), "needs 'operator', 'empty' or 'all-but'"),
         (("sources", "x"), "sources needs 'set'"),
         (("kafka", "x"), "kafka needs 'set-offsets'"),
         (("sinks", "x", "--drop", "all", "--save", "y"), "--save is no part of a change"),
@@ -275,7 +279,7 @@ def test_mistakes_of_a_file_are_lines(currency: Path, tmp_path: Path) -> None:
     result = result_of("apply", currency, file, tmp_path / "out")
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
-        f"Error: {file} line 2 column 5: convert has no 'to'; it has: format",
+        f"Error: {file} line 2 column 5: convert has no 'to'; it has: format, drop-in-flight",
         f"{file} line 3 column 3: there is no change 'rescal'; did you mean 'rescale'?",
     ]
 

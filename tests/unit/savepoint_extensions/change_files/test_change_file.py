@@ -46,7 +46,7 @@ def test_an_entry_has_the_name_of_a_command_and_its_words() -> None:
     first, second, third = ChangeFile.of_text(text, FILE).entries
     assert first.words == {"operator": "summarize", "old": "total", "new": "sum"}
     assert (first.line, first.place) == (3, "changes.yaml line 3 column 7, rename-state")
-    assert second.words == {"format": None}
+    assert second.words == {"format": None, "drop-in-flight": False}
     assert third.words == {"max-parallelism": 64, "parallelism": None, "hash-codes": {}}
 
 
@@ -156,9 +156,12 @@ def test_a_list_of_python_has_numbers_for_lines(tmp_path: Path) -> None:
     assert (first.line, second.line, second.place) == (1, 2, "change 2")
     assert second.words["new"] == str(plan)
     with pytest.raises(DescriptionError) as raised:
-        ChangeFile.of([{"convert": {"to": "x"}}, {"remove-operator": {"operator": [1, 2]}}])
+        ChangeFile.of(
+            [{"convert": {"to": "x"}}, {"remove-state": {"operator": [1, 2], "state": "s"}}]
+        )
     assert str(raised.value) == (
-        "change 1: convert has no 'to'; it has: format; change 2: 'operator' is a list, expected a text"
+        "change 1: convert has no 'to'; it has: format, drop-in-flight;"
+        " change 2: 'operator' is a list, expected a text"
     )
     with pytest.raises(DescriptionError, match="change 1 has something else than plain values"):
         ChangeFile.of([{"remove-operator": {"operator": object()}}])
