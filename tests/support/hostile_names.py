@@ -33,6 +33,7 @@ from support.hand_made import (
 from support.serializer_snapshots import pojo
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 HOSTILE = (
@@ -41,8 +42,8 @@ HOSTILE = (
 )
 
 
-def hostile_savepoint(path: Path) -> Path:
-    """A savepoint whose operator, states, classes, fields, file, keys and values have the text."""
+def hostile_savepoint(path: Path, uids: Sequence[str] = (HOSTILE,)) -> Path:
+    """A savepoint whose operators, states, classes, fields, file, keys and values have the text."""
     path.mkdir(parents=True)
     values = (STRING, LONG, pojo(f"shop.{HOSTILE}", {HOSTILE: STRING, "n": LONG}))
     states = [meta_info(f"{HOSTILE}{n}", "VALUE", one) for n, one in enumerate(values)]
@@ -57,17 +58,16 @@ def hostile_savepoint(path: Path) -> Path:
     assert isinstance(base.stream, InlineStream)
     data, file = base.stream.data, HOSTILE.replace("/", "_")
     (path / file).write_bytes(data)
-    operator = OperatorState(
-        OperatorId.from_uid(HOSTILE),
-        1,
-        MAX_PARALLELISM,
-        (SubtaskState(0, managed_keyed_state=replace(base, stream=RelativeFile(file, len(data)))),),
-        uid=HOSTILE,
-        name=HOSTILE,
+    subtask = SubtaskState(
+        0, managed_keyed_state=replace(base, stream=RelativeFile(file, len(data)))
+    )
+    operators = tuple(
+        OperatorState(OperatorId.from_uid(uid), 1, MAX_PARALLELISM, (subtask,), uid=uid, name=uid)
+        for uid in uids
     )
     view = DataOutputView()
     properties = Savepoint.open("sample_savepoints/currency-2.2.1-hashmap-canonical").metadata
-    metadata = CheckpointMetadata.new((operator,))
+    metadata = CheckpointMetadata.new(operators)
     replace(metadata, version=MetadataVersion.NEWEST, properties=properties.properties).write(view)
     (path / "_metadata").write_bytes(view.to_bytes())
     return path

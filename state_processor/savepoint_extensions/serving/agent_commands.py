@@ -20,7 +20,7 @@ from savepoint_cli import completion, options
 from savepoint_cli.terminal import CommonOption, command, followable, options_of
 from savepoint_extensions.serving.serve_commands import names_of
 from savepoint_formats.extras import imported
-from savepoint_formats.printable import did_you_mean
+from savepoint_formats.printable import did_you_mean, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,8 @@ _END_SECONDS = 5.0
 class Answer:
     """The records that a command printed; ``is_complete`` is false if some were left out.
 
-    Texts in ``rows`` and ``warnings`` are untrusted data of a savepoint.
+    Texts in ``rows`` and ``warnings`` are untrusted data of a savepoint. Characters that nobody sees, or
+    that command a terminal, are escapes, except line breaks and tabs.
     """
 
     notice: str
@@ -148,7 +149,7 @@ class Questions:
             reason = followable(printed.reason(), options_of(mcp))
             raise QuestionError(reason or "the answer is empty")
         most = most or self.most_rows
-        rows = [json.loads(line) for line in lines[:most]]
+        rows = [_seen(json.loads(line)) for line in lines[:most]]
         warnings = [line for line in printed.remarks() if line.startswith("Warning: ")]
         limit = f"{most} rows" if len(lines) > most else f"{_MOST_BYTES:,} bytes"
         is_complete = len(lines) <= most and not printed.is_cut
@@ -157,6 +158,19 @@ class Questions:
                 f"only the first {len(rows)} rows are here: an answer has up to {limit}"
             )
         return Answer(_NOTICE, rows, is_complete, warnings)
+
+
+def _seen(value: Any) -> Any:
+    """A value of JSON with escapes for what an agent would read, and its user not see."""
+    match value:
+        case str():
+            return printable(value, keep="\n\t")
+        case list():
+            return [_seen(item) for item in value]
+        case dict():
+            return {_seen(name): _seen(item) for name, item in value.items()}
+        case _:
+            return value
 
 
 def _named(option: str, value: str | None) -> tuple[str, ...]:
@@ -300,9 +314,9 @@ def mcp(paths: tuple[str, ...], seconds: int, rows: int, memory_limit: str, **gi
     questions = Questions(names_of(paths), _given_words(given), seconds, rows, memory_limit)
     read_only = imported("mcp.types").ToolAnnotations(read_only_hint=True, open_world_hint=False)
     try:
-        # This reports a wrong path before the first question.
+        # This reports a wrong path before the first question. A description may be too large.
         for name in questions.paths:
-            asyncio.run(questions.describe(name))
+            asyncio.run(questions.tables(name))
     except QuestionError as error:
         raise click.ClickException(str(error)) from error
     for tool in questions.tools:

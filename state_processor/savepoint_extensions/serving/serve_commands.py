@@ -14,6 +14,7 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.terminal import command, options_of
 from savepoint_formats.extras import imported
+from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,10 +25,10 @@ _HOST = "127.0.0.1"
 
 
 def names_of(paths: Iterable[str]) -> dict[str, str]:
-    """A name per path: its last part, with a number if another path has the name."""
+    """A name per path: its last part as it is shown, with a number if another path has the name."""
     named: dict[str, str] = {}
     for path in dict.fromkeys(paths):
-        last = PurePosixPath(path.removesuffix("/_metadata")).name or "savepoint"
+        last = printable(PurePosixPath(path.removesuffix("/_metadata")).name) or "savepoint"
         numbered = (f"{last}-{number}" for number in range(2, len(named) + 3))
         named[next(name for name in (last, *numbered) if name not in named)] = path
     return named

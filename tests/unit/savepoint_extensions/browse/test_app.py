@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 from support.commands import run
+from support.hostile_names import HOSTILE, hostile_savepoint
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 from support.terminal import Terminal
 from textual.widgets import Input, RichLog, Static, TabbedContent
@@ -16,6 +18,7 @@ from textual.widgets import Input, RichLog, Static, TabbedContent
 from savepoint_extensions.browse.app import SavepointBrowser, answer
 from savepoint_extensions.browse.details import Details, Heavy, RecordsTable
 from savepoint_extensions.browse.places import PlacesTree
+from savepoint_formats.printable import printable
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -78,6 +81,12 @@ class Driver:
     def rows(self) -> list[list[str]]:
         table = self.table
         return [[str(cell) for cell in table.get_row_at(n)] for n in range(table.row_count)]
+
+    @property
+    def screen(self) -> str:
+        """All letters of the screen."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(part.text for part in strip) for strip in strips)
 
     @property
     def table(self) -> RecordsTable:
@@ -238,6 +247,48 @@ def test_what_is_damaged_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
         assert "does not exist" in str(problems.first(Static).content)
 
     drive(savepoint, test)
+
+
+def test_no_text_of_a_stranger_is_a_command_or_markup(tmp_path: Path) -> None:
+    path = hostile_savepoint(tmp_path / "[link=x]y", uids=(HOSTILE, f"{'x' * 65_000}[bold]y"))
+
+    async def test(browser: Driver) -> None:
+        tree = browser.app.query_one(PlacesTree)
+        nodes = [tree.root]
+        for node in nodes:
+            nodes += node.children
+        screens = []
+        for node in (tree.root, *nodes[1:5], nodes[-1]):
+            tree.move_cursor(node)
+            tree.action_select_cursor()
+            await browser.settle()
+            browser.table.focus()
+            screens.append(browser.screen)
+            await browser.press("enter")
+            screens.append(browser.screen)
+            await browser.press("escape")
+        await browser.find(f"{HOSTILE.partition(chr(10))[0]}[bold]z")
+        screens.append(browser.screen)
+        await browser.press("s")
+        screens.append(browser.screen)
+        await browser.press("enter")
+        screens.append(browser.screen)
+        assert [text for text in screens if printable(text, keep="\n") != text] == []
+        shown = "".join(screens).replace("\n", "")
+        assert r"a\x1b[2J\x1b]0;mine" in shown
+        assert "[bold]x[/bold]" in shown
+        assert "[bold]z" in shown
+
+    drive(Savepoint.open(path), test)
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_terminal_gets_no_command_of_a_stranger(tmp_path: Path) -> None:
+    with Terminal(("browse", hostile_savepoint(tmp_path / "savepoint-1"))) as terminal:
+        terminal.wait_for("a\\x1b[2J")
+        terminal.type("q")
+        assert terminal.finish() == 0
+    assert re.findall("\x1b]0;mine|\x9b31m|[\u202e\u200b]", terminal.raw) == []
 
 
 def test_without_textual_one_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
