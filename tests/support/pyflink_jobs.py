@@ -53,7 +53,7 @@ def _python(release: str) -> Path:
 
 @dataclass(frozen=True)
 class PyFlinkJob:
-    """A run of ``pyflink_job/job.py``, which has a table of the fields."""
+    """A run of a program of ``pyflink_job``; ``job.py`` has a table of the fields."""
 
     folder: Path
     release: str = "2.2.1"
@@ -65,6 +65,7 @@ class PyFlinkJob:
     parallelism: int = 1
     max_parallelism: int = 128
     restored: Path | None = None
+    program: str = "job.py"
 
     def run(self) -> dict[str, Path]:
         """Savepoints by their format, after all events."""
@@ -83,7 +84,7 @@ class PyFlinkJob:
         packages = next(python.parents[1].glob("lib/*/site-packages"))
         with (self.folder / "log").open("w") as log:
             done = subprocess.run(
-                [str(python), str(JOB / "job.py"), str(self.folder / "plan.json")],
+                [str(python), str(JOB / self.program), str(self.folder / "plan.json")],
                 check=True,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -6,6 +6,7 @@
 | elements of a list              | the name of the list                                         |
 | entries of a map                | ``key`` and ``value`` after the name of the map              |
 | value with the time of its TTL  | the name of the value; the time is no field                  |
+| key of PyFlink, a row around it | the name of the key                                          |
 | bytes that nobody can decode    | the name of the undecoded value: a leaf of an unknown type   |
 """
 
@@ -22,6 +23,7 @@ from savepoint_extensions.privacy.mask_methods import FieldType, field_type
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import parts
+from savepoint_formats.python_state.stored_forms import KEY_FIELD
 from savepoint_formats.values import (
     CLASS,
     CONSTANT,
@@ -81,7 +83,8 @@ def _special_types(layout: Layout, path: str) -> Iterator[tuple[str, FieldType]]
             names = getattr(layout, "names", ())
             for place, inner in enumerate(parts(layout)):
                 named = len(names) == len(tuple(parts(layout)))
-                yield from _special_types(inner, f"{path}.{names[place]}" if named else path)
+                is_part = named and names[place] != KEY_FIELD
+                yield from _special_types(inner, f"{path}.{names[place]}" if is_part else path)
 
 
 def _special_columns(
@@ -140,7 +143,8 @@ class FieldWalk:
             if name in _NO_FIELDS or (is_value and name == _TIMED[0]):
                 columns.append(column)
             else:
-                columns.append(self.values(column, path if is_value else f"{path}.{name}"))
+                is_whole = is_value or name == KEY_FIELD
+                columns.append(self.values(column, path if is_whole else f"{path}.{name}"))
         if not columns:
             return array
         return pa.StructArray.from_arrays(columns, fields=fields, mask=array.is_null())

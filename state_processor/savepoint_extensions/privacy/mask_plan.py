@@ -13,7 +13,12 @@ from savepoint_extensions.privacy.masked_entries import (
     VALUE,
     MaskedOperator,
 )
-from savepoint_extensions.privacy.own_states import WINDOW_SETS, has_own_namespaces, is_own_state
+from savepoint_extensions.privacy.own_states import (
+    has_own_key,
+    has_own_namespaces,
+    has_windows_alone,
+    is_own_field,
+)
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.program.assembly import program
@@ -138,7 +143,7 @@ class MaskPlan:
             ]
             shown = MaskedField(
                 place.operator,
-                place.state,
+                place.job_state,
                 place.field,
                 place.type.value,
                 rule.method if rule is not None else OWN if place.is_own else NO_RULE,
@@ -182,25 +187,30 @@ def expect_all_named(plans: Iterable[MaskPlan]) -> None:
 def mask_fields(operator: Operator) -> Iterator[MaskField]:
     """All fields of an operator: of keys, namespaces, values, and bytes that only it can read."""
     kryo, states = _kryo(operator), operator.catalog.states
+    owns_key = has_own_key(states)
     shared = dict[str, FieldType]()
     needed = set[str]()
     for state in states:
         if state.kind.is_keyed:
             fields = _shared_fields(state, kryo)
             shared |= fields
-            needed |= {name for name in fields if not _is_own_part(state, name)}
+            needed |= {
+                name
+                for name in fields
+                if not (owns_key if _is_key(name) else has_own_namespaces(state))
+            }
     for name, known in shared.items():
         yield MaskField(operator.name, "", name, known, name not in needed)
     for state in states:
         for name, known in _own_fields(state, kryo).items():
-            yield MaskField(operator.name, state.name, name, known, is_own_state(state))
+            yield MaskField(operator.name, state.name, name, known, is_own_field(state, name))
     subtasks = operator.record.subtasks
     if any(subtask.input_channels or subtask.output_channels for subtask in subtasks):
         yield MaskField(operator.name, IN_FLIGHT, VALUE, FieldType.UNKNOWN)
 
 
-def _is_own_part(state: State, name: str) -> bool:
-    return name.partition(".")[0] == "namespace" and has_own_namespaces(state)
+def _is_key(name: str) -> bool:
+    return name.partition(".")[0] == "key"
 
 
 def _shared_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
@@ -208,8 +218,7 @@ def _shared_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
     return {
         name: known
         for name, known in _key_fields(state, kryo).items()
-        if name.partition(".")[0] == "key"
-        or (name.partition(".")[0] == "namespace" and known in _IN_NAMESPACES)
+        if _is_key(name) or (name.partition(".")[0] == "namespace" and known in _IN_NAMESPACES)
     }
 
 
@@ -228,7 +237,7 @@ def _own_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
     """Fields of a state's values and of the keys of its map."""
     if state.kind.is_raw:
         return {VALUE: FieldType.UNKNOWN}
-    if state.name in WINDOW_SETS:
+    if has_windows_alone(state):
         return {}
     opened = state.with_open_pojos()
     if not state.kind.is_keyed:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_database.types import YamlSection, milliseconds
 from savepoint_extensions.privacy.mask_methods import METHODS, FieldType
 from savepoint_formats.errors import DescriptionError, MaskError
+from savepoint_formats.python_state.stored_forms import job_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +39,10 @@ _GLOBS = ("operator", "state", "field", "name", "type")
 
 @dataclass(frozen=True, slots=True)
 class MaskField:
-    """A field of a state: its place, its type, and whether only Flink needs its values."""
+    """A field of a state: its place, its type, and whether only Flink needs its values.
+
+    ``state`` is the name in the savepoint; rules may have that of the job.
+    """
 
     operator: str
     state: str
@@ -50,10 +54,15 @@ class MaskField:
     def name(self) -> str:
         """The last name of the field; that of the state if it is the whole value."""
         last = self.field.rpartition(".")[2]
-        return self.state if self.field in ("value", "map_key") else last
+        return self.job_state if self.field in ("value", "map_key") else last
+
+    @property
+    def job_state(self) -> str:
+        """Name of the state in its job."""
+        return job_name(self.state)
 
     def __str__(self) -> str:
-        return f"{self.operator}/{self.state}: {self.field}"
+        return f"{self.operator}/{self.job_state}: {self.field}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +100,23 @@ class Rule:
 
     def fits(self, place: MaskField) -> bool:
         return (self._names(place) or not place.is_own) and all(
-            any(fnmatchcase(getattr(place, name), glob) for glob in globs)
+            any(fnmatchcase(text, glob) for glob in globs for text in _fitting(place, name))
             for name, globs in self.globs
         )
 
     def _names(self, place: MaskField) -> bool:
-        """Whether the rule means the state, or the namespace, by name."""
+        """Whether the rule means the state, the namespace, or the key of an operator by name."""
         globs = dict(self.globs)
         if place.state:
-            return place.state in globs.get("state", ())
-        return any(glob.partition(".")[0] == "namespace" for glob in globs.get("field", ()))
+            return not set(_fitting(place, "state")).isdisjoint(globs.get("state", ()))
+        root = place.field.partition(".")[0]
+        is_named = any(glob.partition(".")[0] == root for glob in globs.get("field", ()))
+        return is_named and (root != "key" or place.operator in globs.get("operator", ()))
+
+
+def _fitting(place: MaskField, name: str) -> tuple[str, ...]:
+    """What a glob for a property of a field may fit."""
+    return (place.state, place.job_state) if name == "state" else (getattr(place, name),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,14 @@ def _suggestion(place: MaskField, counts: Counter[str]) -> SuggestedField:
     elif place.type is FieldType.TIME and _BIRTH.search(place.name):
         method, kind = "shift", "date of birth"
     return SuggestedField(
-        place.operator, place.state, place.field, place.type.value, kind, method, values, matched
+        place.operator,
+        place.job_state,
+        place.field,
+        place.type.value,
+        kind,
+        method,
+        values,
+        matched,
     )
 
 

@@ -396,11 +396,8 @@ def build(env, plan):
             )
 
 
-def main(plan):
-    if plan["mode"] == "thread":
-        # PyFlink itself fails with dates, decimals and the like in states of thread mode.
-        for name in VALUES.keys() - {"a_boolean", "a_byte", "an_int", "a_double", "a_pickle"}:
-            del VALUES[name]
+def configuration(plan):
+    """The options of a job: backend, mode, and the savepoint to begin with."""
     config = Configuration()
     config.set_string("state.backend.type", plan["backend"])
     config.set_string("python.execution-mode", plan["mode"])
@@ -416,7 +413,15 @@ def main(plan):
         config.set_string("execution.state-recovery.path", plan["restored"])
         config.set_string("execution.savepoint.ignore-unclaimed-state", "true")
         config.set_string("execution.state-recovery.ignore-unclaimed-state", "true")
-    env = StreamExecutionEnvironment.get_execution_environment(config)
+    return config
+
+
+def main(plan):
+    if plan["mode"] == "thread":
+        # PyFlink itself fails with dates, decimals and the like in states of thread mode.
+        for name in VALUES.keys() - {"a_boolean", "a_byte", "an_int", "a_double", "a_pickle"}:
+            del VALUES[name]
+    env = StreamExecutionEnvironment.get_execution_environment(configuration(plan))
     env.set_parallelism(plan["parallelism"])
     env.set_max_parallelism(plan["max_parallelism"])
     build(env, plan)
@@ -437,6 +442,11 @@ def main(plan):
             raise SystemExit(f"only {lines} of {wanted}")
         time.sleep(0.5)
     time.sleep(2)
+    take_savepoints(client, plan)
+
+
+def take_savepoints(client, plan):
+    """Prints the path of each savepoint behind its format, and cancels the job."""
     from pyflink.java_gateway import get_gateway
 
     formats = get_gateway().jvm.org.apache.flink.core.execution.SavepointFormatType

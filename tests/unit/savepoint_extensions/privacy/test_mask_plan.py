@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 from support.masks import SECRET
-from support.sample_rows import Sample
+from support.sample_rows import SAMPLES, Sample
 
+from savepoint_extensions.privacy.mask_methods import FieldType
 from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named, mask_fields
-from savepoint_extensions.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.mask_rules import MaskField, MaskRules, rule_for
 from savepoint_extensions.privacy.masked_entries import Tally
 from savepoint_formats.errors import MaskError
+from state_processor import Savepoint
 
 
 @pytest.fixture(autouse=True)
@@ -90,3 +92,39 @@ def test_only_a_rule_that_names_a_state_of_a_connector_changes_it() -> None:
     assert "Flink's own" in {field.method for field in everything.told({})}
     named = plan("transactions_source", "rules: [{state: SourceReaderState, method: hash}]")
     assert named.masked() is not None
+
+
+def test_rules_have_the_names_of_a_pyflink_job() -> None:
+    types = {"by_long": {"label": "Types.STRING()"}}
+    savepoint = Savepoint.open(SAMPLES / "pyflink-2.2.1", uids=("by_long", "by_row"), types=types)
+    rules = MaskRules.of_text(
+        "rules: [{field: key, method: hash}, {state: label, name: label, method: hash}]"
+    )
+    by_long = MaskPlan.of(savepoint.operator("by_long"), rules)
+    assert {(place.job_state, place.field) for place, rule in by_long.fields if rule} == {
+        ("", "key"),
+        ("label", "value"),
+    }
+    masked = by_long.masked()
+    assert masked is not None
+    assert masked.moves_keys
+    told = {(field.state, field.method) for field in by_long.told({})}
+    assert {("label", "hash"), ("total", "no rule")} <= told
+    rules = MaskRules.of_text("rules: [{field: 'key.f?', method: hash}]")
+    by_row = MaskPlan.of(savepoint.operator("by_row"), rules)
+    assert [str(place) for place, rule in by_row.fields if rule] == [
+        "by_row/: key.f0",
+        "by_row/: key.f1",
+    ]
+
+
+def test_the_key_of_all_rows_is_masked_only_where_its_operator_is_named() -> None:
+    place = MaskField("all", "", "key", FieldType.INTEGER, is_own=True)
+    for text, is_named in (
+        ("{field: key, method: hash}", False),
+        ("{type: integer, method: hash}", False),
+        ("{operator: 'a*', field: key, method: hash}", False),
+        ("{operator: all, field: key, method: hash}", True),
+    ):
+        rule = rule_for(MaskRules.of_text(f"rules: [{text}]"), place)
+        assert (rule is not None) == is_named, text
