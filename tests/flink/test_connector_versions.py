@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from flink_home import FlinkHome
-from support.java_jobs import JOBS
+from support.connector_serializers import answers_of
 from support.kafka_broker import CLIENTS, FLINK, connector_jars
 from support.kafka_states import COMMITTABLE, SPLIT, WRITERS
+from support.maven_jars import fetched
+from support.nightly import nightly
 
-from savepoint_extensions.connectors.connector_versions import PARTS, release_of
 from savepoint_extensions.connectors.kafka.kafka_source import (
     AssignmentStatus,
     KafkaEnumerator,
     KafkaPartition,
 )
 from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.version_table import PARTS, release_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,12 +32,30 @@ CLASSES = {
     "writers": f"{KAFKA}sink.KafkaWriterStateSerializer",
 }
 FILE = "org.apache.flink.connector.file."
-FILES = {
-    "splits": f"{FILE}src.FileSourceSplitSerializer",
-    "enumerator": f"{FILE}src.PendingSplitsCheckpointSerializer",
-    "committables": f"{FILE}sink.FileSinkCommittableSerializer",
-    "writers": f"{FILE}sink.writer.FileWriterBucketStateSerializer",
+PULSAR = "org.apache.flink.connector.pulsar."
+VERVERICA, APACHE = "com.ververica", "org.apache.flink"
+OTHERS = {
+    "file": {
+        "splits": f"{FILE}src.FileSourceSplitSerializer",
+        "enumerator": f"{FILE}src.PendingSplitsCheckpointSerializer",
+        "committables": f"{FILE}sink.FileSinkCommittableSerializer",
+        "writers": f"{FILE}sink.writer.FileWriterBucketStateSerializer",
+    },
+    "pulsar": {
+        "splits": f"{PULSAR}source.split.PulsarPartitionSplitSerializer",
+        "enumerator": f"{PULSAR}source.enumerator.PulsarSourceEnumStateSerializer",
+        "committables": f"{PULSAR}sink.committer.PulsarCommittableSerializer",
+    },
+    "mysql-cdc": {
+        "splits": "CDC.connectors.mysql.source.split.MySqlSplitSerializer",
+        "enumerator": "CDC.connectors.mysql.source.assigners.state.PendingSplitsStateSerializer",
+    },
+    "postgres-cdc": {
+        "splits": "CDC.connectors.base.source.IncrementalSource$1",
+        "enumerator": "CDC.connectors.base.source.assigner.state.PendingSplitsStateSerializer",
+    },
 }
+"""Connector -> part -> its serializer; ``CDC`` stands for the package, which was renamed."""
 NEWEST_CLIENTS = max(CLIENTS.values())
 
 
@@ -53,7 +72,19 @@ def samples() -> list[tuple[str, Versioned]]:
     ]
 
 
-@pytest.mark.parametrize("release", ["3.0.2-1.18", "3.1.0-1.18", *FLINK, "4.0.1-2.0"])
+def jars_of(connector: str) -> list[str]:
+    return sorted(
+        {
+            jar
+            for row in PARTS
+            if row.connector == connector
+            for known in row.versions
+            for jar in known.jars.split()
+        }
+    )
+
+
+@pytest.mark.parametrize("release", jars_of("kafka"))
 def test_a_release_reads_what_the_table_says(release: str, tmp_path: Path) -> None:
     flink = FLINK.get(release, "2.2.1" if release.endswith("-2.0") else "1.20.5")
     try:
@@ -66,31 +97,50 @@ def test_a_release_reads_what_the_table_says(release: str, tmp_path: Path) -> No
         row = next(row for row in PARTS if (row.connector, row.part) == ("kafka", part))
         known = row.of_release(release_of(release))
         assert known is not None
-        is_read = known.lowest <= state.version <= max(known.writes, known.partly)
+        is_read = known.lowest <= state.version <= max((known.writes, *known.partly))
         expected.append(f"{known.writes} {'read' if is_read else 'refused'}")
     assert answers_of(flink, jars, asked, tmp_path) == expected
 
 
 @pytest.mark.parametrize("flink", sorted(FLINK.values()))
 def test_flink_writes_files_as_the_table_says(flink: str, tmp_path: Path) -> None:
-    rows = {row.part: row.of_release(release_of(flink)) for row in PARTS if row.connector == "file"}
-    asked = [f"{FILES[part]} 99 00" for part in rows]
-    expected = [f"{known.writes} refused" for known in rows.values() if known is not None]
-    assert answers_of(flink, (), asked, tmp_path) == expected
+    expect_of_table("file", flink, flink, (), tmp_path)
 
 
-def answers_of(flink: str, jars: tuple[Path, ...], asked: list[str], folder: Path) -> list[str]:
-    """The answers of serializers, see ``Versions.java``."""
-    home = FlinkHome.cached(flink)
-    home.install()
-    home = replace(home, more=jars)
-    command = home.java(home.compiled([JOBS / "connector_versions"]), [])
-    answers = subprocess.run(
-        [*command, "versions.Versions"],
-        input="".join(f"{line}\n" for line in asked),
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )
-    return answers.stdout.splitlines()
+@nightly
+@pytest.mark.parametrize("flink", jars_of("file"))
+def test_all_releases_of_flink_write_files_as_the_table_says(flink: str, tmp_path: Path) -> None:
+    expect_of_table("file", flink, flink, (), tmp_path)
+
+
+@nightly
+@pytest.mark.parametrize("connector", ["pulsar", "mysql-cdc", "postgres-cdc"])
+def test_other_connectors_write_what_the_table_says(connector: str, tmp_path: Path) -> None:
+    (artifact,) = {row.artifact for row in PARTS if row.connector == connector}
+    for jar in jars_of(connector):
+        is_old = release_of(jar) < (3, 1)
+        group = VERVERICA if is_old and connector != "pulsar" else APACHE
+        # This release of MySQL's connector is served in one jar with all that it needs.
+        name = (
+            "flink-sql-connector-mysql-cdc"
+            if (connector, jar) == ("mysql-cdc", "3.5.0")
+            else artifact
+        )
+        folder = fetched(f"{name}-alone-{jar}", {name: jar}, is_alone=True, group=group)
+        expect_of_table(connector, jar, "1.20.5", tuple(folder.glob("*.jar")), tmp_path)
+
+
+def expect_of_table(
+    connector: str, jar: str, flink: str, jars: tuple[Path, ...], folder: Path
+) -> None:
+    """Each serializer of a release writes the version of its row, and reads no other bytes."""
+    release = release_of(jar)
+    package = "com.ververica.cdc" if release < (3, 1) else "org.apache.flink.cdc"
+    asked, expected = [], []
+    for part, name in OTHERS[connector].items():
+        row = next(row for row in PARTS if (row.connector, row.part) == (connector, part))
+        known = row.of_release(release)
+        assert known is not None
+        asked.append(f"{name.replace('CDC', package)} 99 00")
+        expected.append(f"{known.writes} refused")
+    assert answers_of(flink, jars, asked, folder) == expected, jar

@@ -67,7 +67,8 @@ class SourceEntry:
     bytes: str
 
 
-_UNVERSIONED = -1
+UNVERSIONED = -1
+"""Version of bytes that have none."""
 _SHOWN = SourceEntry.__match_args__[:-2]
 
 
@@ -121,7 +122,7 @@ def _entry(
         facts.table,
         facts.state,
         ", ".join(f"{name}={value}" for name, value in facts.facts.items()),
-        None if raw is None or raw.version == _UNVERSIONED else raw.version,
+        None if raw is None or raw.version == UNVERSIONED else raw.version,
         "" if raw is None else raw.data.hex(),
     )
 
@@ -185,7 +186,7 @@ def reader_splits(operator: Operator) -> Iterator[ReaderSplit]:
             raw = Versioned.whole(element.data, element.state)
         except FormatError as error:
             facts = SplitFacts(UNKNOWN, "", UNKNOWN, state="", facts={"reason": error.message})
-            yield ReaderSplit(element, facts, None, Versioned(_UNVERSIONED, element.data))
+            yield ReaderSplit(element, facts, None, Versioned(UNVERSIONED, element.data))
         else:
             connector, facts = connector_of(raw, element.state)
             yield ReaderSplit(element, facts, connector, raw)

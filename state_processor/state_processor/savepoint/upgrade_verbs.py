@@ -74,14 +74,11 @@ class UpgradeVerbs(Snapshot):
         from savepoint_extensions.upgrade.compatibility.rules import connector_finding  # noqa: PLC0415  # as above
 
         # The worst answer about a state comes last, and counts.
-        answers = sorted(
-            judged_states(self, connectors), key=lambda judged: judged.verdict != "restorable"
-        )
         findings = {
             (judged.operator, judged.state): connector_finding(
                 judged.verdict, judged.where, judged.reason, judged.advice
             )
-            for judged in answers
+            for judged in judged_states(self, connectors)
         }
         return compatibility.with_connectors(findings)
 

@@ -4,6 +4,7 @@
 |-----------|--------------------------------------------|---------------------------------|
 | file      | file to be finished, or to be deleted      | bucket and its in-progress file |
 | kafka     | transaction of a producer                  | prefix of transactional ids     |
+| pulsar    | transaction of a topic                     |                                 |
 | iceberg   | manifest of a checkpoint                   |                                 |
 | paimon    | changes of a checkpoint                    |                                 |
 
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.connector_rows import SinkConnector
 from savepoint_extensions.connectors.plug_in_connectors import PlugInFailedError, of_plug_ins
-from savepoint_extensions.connectors.sinks import file_sink, kafka_sink, table_sinks
+from savepoint_extensions.connectors.sinks import file_sink, kafka_sink, pulsar_sink, table_sinks
 from savepoint_formats.errors import FormatError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 CONNECTORS = (
     SinkConnector("file", file_sink.committable, file_sink.bucket),
     SinkConnector("kafka", kafka_sink.committable, kafka_sink.writer),
+    SinkConnector("pulsar", pulsar_sink.committable),
     SinkConnector("iceberg", table_sinks.iceberg_committable),
     SinkConnector("paimon", table_sinks.paimon_committable),
 )

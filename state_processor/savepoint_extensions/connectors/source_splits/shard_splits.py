@@ -34,8 +34,11 @@ Pulsar, version 0 to 2:
 | bool, …    | consumed  | i32 size, id of the last message that was read                          |
 | bool, …    | open      | two i64: a transaction that is not committed                            |
 
+Its enumerator, version 1 to 3: i32 n, then n partitions with ranges and mode, as splits of the version
+before have them. Version 0 has splits as well, and is not read.
+
 Connectors: ``KinesisShardSplitSerializer``, ``KinesisStreamsSourceEnumeratorStateSerializer``,
-``PulsarPartitionSplitSerializer``. Those of Kinesis are known from their source alone, which is that of
+``PulsarPartitionSplitSerializer``, ``PulsarSourceEnumStateSerializer``. Those of Kinesis are known from their source alone, which is that of
 release 5.0 and later of flink-connector-aws: no release could be run.
 
 A split of a file source, version 1:
@@ -220,18 +223,35 @@ class PulsarSplit:
         """Raises ``FormatError`` if the bytes are no split of Pulsar."""
         view = DataInputView(versioned.data, path)
         version = _known(view, versioned)
-        topic, partition = view.read_utf(), view.read_int()
-        if not topic or partition < -1:
-            raise view.error(f"partition {partition} of topic {topic!r}")
-        view.read_bytes(8 * (view.read_count(8) if version else 1))
-        if version == 1:
-            view.read_int()
+        topic, partition = _pulsar_partition(view, version)
         view.read_bytes(view.read_count())
         consumed = view.read_bytes(view.read_count()).hex() if view.read_strict_bool() else None
         if has_open_transaction := view.read_strict_bool():
             view.read_longs(2)
         view.expect_end()
         return cls(topic, partition, consumed, has_open_transaction)
+
+
+def pulsar_partitions(versioned: Versioned, path: str) -> list[tuple[str, int]]:
+    """The partitions of an enumerator; raises ``FormatError`` for another one."""
+    view = DataInputView(versioned.data, path)
+    if not 1 <= versioned.version <= _NEWEST + 1:
+        message = f"an enumerator of version {versioned.version}"
+        raise view.error(message, UnsupportedVersionError)
+    count = view.read_count(14)
+    partitions = [_pulsar_partition(view, versioned.version - 1) for _ in range(count)]
+    view.expect_end()
+    return partitions
+
+
+def _pulsar_partition(view: DataInputView, version: int) -> tuple[str, int]:
+    topic, partition = view.read_utf(), view.read_int()
+    if not topic or partition < -1:
+        raise view.error(f"partition {partition} of topic {topic!r}")
+    view.read_bytes(8 * (view.read_count(8) if version else 1))
+    if version == 1:
+        view.read_int()
+    return topic, partition
 
 
 def _known(view: DataInputView, versioned: Versioned) -> int:

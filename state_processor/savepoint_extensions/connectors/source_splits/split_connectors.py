@@ -33,6 +33,7 @@ from savepoint_extensions.connectors.source_splits.shard_splits import (
     KinesisEnumerator,
     KinesisSplit,
     PulsarSplit,
+    pulsar_partitions,
 )
 from savepoint_extensions.connectors.source_splits.wrapped_splits import (
     HybridEnumerator,
@@ -196,6 +197,11 @@ def _pulsar(versioned: Versioned, path: str) -> SplitFacts:
     return SplitFacts("pulsar", name, "partition", position, split.topic, facts=facts)
 
 
+def _pulsar_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
+    for topic, partition in pulsar_partitions(versioned, path):
+        yield SplitFacts("pulsar", f"{topic}-{partition}", "partition", "", topic, "assigned")
+
+
 def _numbers_facts(split: NumbersSplit, state: str) -> SplitFacts:
     position = json.dumps({"next": split.first})
     state = "finished" if split.first > split.last else state
@@ -260,7 +266,7 @@ CONNECTORS = (
         _kinesis_enumerator,
         _move_kinesis,
     ),
-    SourceConnector("pulsar", _pulsar),
+    SourceConnector("pulsar", _pulsar, _pulsar_enumerator),
     SourceConnector(
         "numbers",
         lambda versioned, path: _numbers_facts(NumbersSplit.of(versioned, path), "reading"),

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from support.cdc_sources import enumerator, stream
 from support.commands import run
 from support.kafka_states import COLLECTORS, SPLIT, WRITERS, bytes_savepoint, coordinator
 
-from savepoint_extensions.connectors import connector_versions
-from savepoint_extensions.connectors.connector_versions import (
-    PARTS,
-    judged_states,
-    release_of,
-)
+from savepoint_extensions.connectors.connector_versions import judged_states
 from savepoint_extensions.connectors.kafka.kafka_source import (
     AssignmentStatus,
     KafkaEnumerator,
     KafkaPartition,
 )
+from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.source_splits.cdc_splits import CdcForm, split_bytes
+from savepoint_extensions.connectors.source_splits.shard_splits import KinesisSplit
 from state_processor import RefusedError, Savepoint, StateNotFoundError
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ def test_what_is_read_in_part_is_unknown(tmp_path: Path) -> None:
         COMMITS: "restorable",
         WRITER: "unknown",
     }
-    assert "a part without an error" in judged[WRITER].reason
+    assert "its prefix, and not its transactions" in judged[WRITER].reason
 
 
 def test_the_doctor_answers_for_the_release(tmp_path: Path) -> None:
@@ -139,13 +137,70 @@ def test_what_a_version_has_no_room_for_is_refused(tmp_path: Path) -> None:
         with_waiting.change_sources(as_version=2)
 
 
-def test_releases_are_numbers() -> None:
-    assert release_of("3.4.0-1.20") == (3, 4, 0)
-    with pytest.raises(ValueError, match="expected one such as"):
-        release_of("newest")
+def cdc_savepoint(folder: Path, *, is_base: bool, splits: int, version: int) -> Savepoint:
+    """A savepoint of change data capture, whose splits and enumerator have these versions."""
+    form = CdcForm(is_base, splits)
+    split = Versioned(splits, split_bytes(stream(form, 30, {}, ""), form))
+    state = coordinator(enumerator(version, form, {"orders": [10]}).to_versioned().to_bytes())
+    path = bytes_savepoint(folder, {"cdc": {READERS: [split.to_bytes()]}}, {"cdc": state})
+    return Savepoint.open(str(path), uids=["cdc"])
 
 
-def test_the_table_in_words_is_the_table() -> None:
-    assert connector_versions.__doc__ is not None
-    rows = re.findall(r"^\| (\w+) +\| (\w+) +\|", connector_versions.__doc__, re.MULTILINE)
-    assert rows[1:] == [(row.connector, row.part) for row in PARTS]
+@pytest.mark.parametrize(
+    ("asked", "is_base", "splits", "version", "verdicts"),
+    [
+        ("mysql-cdc=3.5.0", False, 4, 5, ("restorable", "restorable")),
+        ("mysql-cdc=2.0.2", False, 3, 3, ("not restorable", "not restorable")),
+        ("mysql-cdc=2.2.1", False, 4, 5, ("restorable", "not restorable")),
+        ("mysql-cdc=3.6.0", False, 4, 5, ("unknown", "unknown")),
+        ("postgres-cdc=3.5.0", True, 5, 6, ("restorable", "restorable")),
+        ("postgres-cdc=3.5.0", True, 4, 5, ("unknown", "unknown")),
+        ("postgres-cdc=3.2.1", True, 6, 8, ("not restorable", "not restorable")),
+        ("postgres-cdc=3.3.0", True, 5, 6, ("unknown", "unknown")),
+    ],
+)
+def test_change_data_capture_by_release(
+    tmp_path: Path, asked: str, is_base: bool, splits: int, version: int, verdicts: tuple[str, str]
+) -> None:
+    savepoint = cdc_savepoint(tmp_path / "old", is_base=is_base, splits=splits, version=version)
+    name, _, release = asked.partition("=")
+    judged = {known.state: known.verdict for known in judged_states(savepoint, {name: release})}
+    assert (judged[READERS], judged["coordinator_state"]) == verdicts
+
+
+def test_bytes_of_no_known_connector_are_unknown(tmp_path: Path) -> None:
+    """State in a version that a later release writes is none of any connector."""
+    later = Versioned(9, Versioned.whole(SPLIT, "").data).to_bytes()
+    path = bytes_savepoint(tmp_path / "old", {"orders": {READERS: [later]}})
+    savepoint = Savepoint.open(str(path), uids=["orders"])
+    (judged,) = judged_states(savepoint, {"kafka": "5.0.0"})
+    assert (judged.verdict, judged.where) == ("unknown", "unknown connector")
+    judged_whole = savepoint.compatibility("2.2", connectors={"kafka": "5.0.0"})
+    assert judged_whole.verdict == "unknown"
+
+
+def test_an_enumerator_without_readers_is_judged(tmp_path: Path) -> None:
+    state = coordinator(KafkaEnumerator(3, (KNOWN,), True).to_versioned().to_bytes())
+    path = bytes_savepoint(tmp_path / "old", {"orders": {READERS: []}}, {"orders": state})
+    savepoint = Savepoint.open(str(path), uids=["orders"])
+    (judged,) = judged_states(savepoint, {"kafka": "4.0.1"})
+    assert (judged.state, judged.verdict) == ("coordinator_state", "not restorable")
+
+
+def test_the_worst_answer_comes_last(tmp_path: Path) -> None:
+    verdicts = [
+        known.verdict
+        for known in judged_states(savepoint_of(tmp_path / "old", 3), {"kafka": "3.4.0"})
+    ]
+    assert verdicts == ["restorable", "restorable", "unknown", "not restorable"]
+
+
+def test_a_connector_that_was_not_run_is_not_proven(tmp_path: Path) -> None:
+    split = KinesisSplit.of_version_1("arn", "shardId-000000000000", (), ("0", "1"))
+    path = bytes_savepoint(
+        tmp_path / "old", {"clicks": {READERS: [split.to_versioned().to_bytes()]}}
+    )
+    (judged,) = judged_states(Savepoint.open(str(path), uids=["clicks"]), {"kinesis": "5.0.0"})
+    assert judged.verdict == "unknown"
+    assert "by its source" in judged.reason
+    assert "not proven" in judged.advice
