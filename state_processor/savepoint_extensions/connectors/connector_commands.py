@@ -131,7 +131,7 @@ def sinks(
 
     A restored job repeats pending commits. A commit that can no longer succeed keeps the job from
     starting. --drop writes a savepoint without it; its data is lost unless you commit it by hand.
-    CONDITION is SQL over the shown columns, such as "checkpoint < 17".
+    CONDITION is SQL over the shown columns, such as "checkpoint < 17" or "transaction = 'results-0-4'".
 
     \b
     savepoint sinks s3://jobs/orders/savepoint-1a2b
@@ -154,6 +154,8 @@ def sinks(
         click.echo(
             f"drop {entry.kind} {entry.number} of {entry.operator}: {entry.content}", err=True
         )
+    if drop is not None or keep is not None:
+        click.echo(f"drop {len(dropped)} of {len(state.entries)} entries", err=True)
     if save is not None and not destination.dry_run:
         save.write_text("".join(f"{json.dumps(asdict(entry))}\n" for entry in dropped), "utf-8")
         click.echo(f"saved {len(dropped)} entries in {save}", err=True)

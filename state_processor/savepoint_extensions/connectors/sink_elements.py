@@ -20,9 +20,11 @@ from savepoint_extensions.connectors.connector_rows import (
 )
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.renewal.kafka_producer import (
+    CURRENT,
     TO_BE_COMMITTED,
     transactions_of,
 )
+from savepoint_extensions.connectors.renewal.producer_state import ProducerState
 from savepoint_extensions.connectors.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_extensions.connectors.sinks.connectors import (
     UNKNOWN,
@@ -33,6 +35,7 @@ from savepoint_extensions.connectors.sinks.file_sink import bucket_and_files
 from savepoint_extensions.connectors.sinks.kafka_sink import facts_of
 from savepoint_formats.errors import (
     FormatError,
+    RefusedError,
     SavepointError,
 )
 from savepoint_formats.printable import printable
@@ -40,7 +43,7 @@ from savepoint_formats.scan import operator_splits
 from savepoint_formats.state_files import OperatorBackendHeader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from savepoint_database.snapshot import Operator
     from savepoint_extensions.connectors.renewal.kafka_producer import ProducerTransaction
@@ -84,6 +87,7 @@ class SinkEntry:
             a ``StreamingFileSink`` is ``to be committed``.
         retries: Number of retries of a commit so far.
         age: Number of checkpoints since that of the commit; None where one of them is unknown.
+        transaction: Its transactional id, if it is a transaction of Kafka.
         content: Target file, transactional id and the like, as ``name=value``; for an unknown
                 connector, why there is none.
         raw: The bytes of the connector.
@@ -99,6 +103,7 @@ class SinkEntry:
     state: str | None
     retries: int | None
     age: int | None
+    transaction: str | None
     content: str
     raw: SinkBytes
 
@@ -127,6 +132,22 @@ class SinkElement(ByteElement):
     old: str = ""
     content: str = ""
     transactions: tuple[ProducerTransaction, ...] = ()
+
+    def without(self, dropped: Iterable[ProducerTransaction]) -> bytes:
+        """The element without some transactions of a ``FlinkKafkaProducer``.
+
+        Raises ``RefusedError`` for one that is not to be committed.
+        """
+        chosen = list(dropped)
+        for each in chosen:
+            if each.kind == CURRENT:
+                raise RefusedError(
+                    f"transaction {each.committable.transactional_id} of subtask {self.subtask} is the current"
+                    " one, which is never committed: abort it. Only transactions to be committed are"
+                    " dropped alone, and an element of a sink as a whole"
+                )
+        ids = {each.committable.transactional_id for each in chosen}
+        return ProducerState.whole(self.data, self.state).without(ids).to_bytes()
 
     @property
     def is_writer(self) -> bool:
@@ -169,6 +190,7 @@ class SinkElement(ByteElement):
                 None if commit.state is None else commit.state.name.lower(),
                 commit.retries,
                 None if checkpoint is None else max(0, current - checkpoint),
+                _transaction(facts),
                 _text(facts) or reason,
                 SinkBytes(commit.committable.version, commit.committable.data.hex()),
             )
@@ -191,6 +213,7 @@ class SinkElement(ByteElement):
                 each.kind,
                 None,
                 None,
+                each.committable.transactional_id,
                 _text(facts),
                 raw,
             )
@@ -211,6 +234,7 @@ class SinkElement(ByteElement):
                 TO_BE_COMMITTED,
                 None,
                 max(0, current - checkpoint),
+                None,
                 _text(facts),
                 whole.raw,
             )
@@ -244,6 +268,7 @@ class SinkElement(ByteElement):
             None,
             None,
             None,
+            _transaction(whole.facts),
             _text(whole.facts) or whole.reason,
             whole.raw,
         )
@@ -285,6 +310,11 @@ def _contents(operator: Operator, state: str, count: int) -> list[str]:
     except SavepointError as error:
         return [printable(str(error))] * count
     return values or ["a type that can't be decoded"] * count
+
+
+def _transaction(facts: Facts) -> str | None:
+    known = facts.get("transactional_id")
+    return known if isinstance(known, str) else None
 
 
 def _text(facts: Facts) -> str:

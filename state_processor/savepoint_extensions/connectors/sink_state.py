@@ -126,15 +126,19 @@ def without_entries(snapshot: Snapshot, numbers: AbstractSet[int]) -> tuple[Oper
     """Records of all operators, without some entries of ``SinkState``.
 
     Raises:
-        RefusedError: Some transactions or files of an element of an old sink would stay.
+        RefusedError: Some files of an element of an old sink would stay; or a current transaction is to
+            be dropped alone.
         SavepointError: A file of a sink is gone or damaged.
     """
 
     def change(element: SinkElement, first: int, count: int) -> bytes | None:
-        if not numbers & set(range(first, first + count)):
+        dropped = numbers & {*range(first, first + count)}
+        if not dropped:
             return element.data
         committer = element.committer()
-        if committer is None and len(numbers & set(range(first, first + count))) < count:
+        if len(dropped) < count and element.transactions:
+            return element.without(element.transactions[number - first] for number in dropped)
+        if committer is None and len(dropped) < count:
             raise RefusedError(
                 f"entries {first} to {first + count - 1} are one element of a sink of the old API:"
                 " drop all of them or none"

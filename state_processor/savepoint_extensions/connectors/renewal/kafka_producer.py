@@ -20,11 +20,12 @@ import shlex
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from savepoint_extensions.connectors.byte_elements import element_values
+from savepoint_extensions.connectors.byte_elements import byte_elements
 from savepoint_extensions.connectors.connector_rows import COMMITTER_STATE, TWO_PHASE_STATE
 from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.renewal.producer_state import ProducerHandle, ProducerState
 from savepoint_extensions.connectors.renewal.renewed_operator import Renewed, with_byte_lists
 from savepoint_extensions.connectors.sinks.committer_state import (
     CheckpointCommits,
@@ -115,26 +116,28 @@ def transactions_of(operator: Operator) -> list[ProducerTransaction]:
     if not is_of_producer(operator):
         return []
     known = []
-    for number, (subtask, value) in enumerate(element_values(operator, TWO_PHASE_STATE)):
-        for kind, handle, started in _handles(value, operator.name):
+    elements = byte_elements(operator, [TWO_PHASE_STATE], is_sized=False)
+    for number, element in enumerate(elements):
+        try:
+            state = ProducerState.whole(element.data, TWO_PHASE_STATE)
+        except FormatError as error:
+            raise error.within(f"operator {operator.name}") from error
+        for kind, handle, started in _handles(state):
             # A sink without exactly-once has no id.
-            if handle["transactional_id"] is not None:
-                ids = handle["epoch"], handle["producer_id"], handle["transactional_id"]
+            if handle.transactional_id is not None:
+                ids = handle.epoch, handle.producer_id, handle.transactional_id
                 committable = KafkaCommittable(*ids)
-                known.append(ProducerTransaction(number, subtask, kind, committable, started))
+                known.append(
+                    ProducerTransaction(number, element.subtask, kind, committable, started)
+                )
     return known
 
 
-def _handles(value: Any, operator: str) -> Iterator[tuple[str, dict[str, Any], int]]:
-    match value:
-        case {"pending": pending, "pending_start": start, "committing": list(committing)}:
-            if pending is not None:
-                yield CURRENT, pending, start
-            for each in committing:
-                yield TO_BE_COMMITTED, each["transaction"], each["start"]
-        case _:
-            reason = "a transaction of an unknown class"
-            raise FormatError(reason, TWO_PHASE_STATE, -1).within(f"operator {operator}")
+def _handles(state: ProducerState) -> Iterator[tuple[str, ProducerHandle, int]]:
+    if state.pending is not None:
+        yield CURRENT, state.pending, state.pending_started_ms
+    for flushed in state.committing:
+        yield TO_BE_COMMITTED, flushed.handle, flushed.started_ms
 
 
 def renewed_producer(operator: Operator, checkpoint_id: int, _options: RenewalOptions) -> Renewed:

@@ -15,7 +15,7 @@ from savepoint_extensions.connectors.renewal.kafka_producer import (
     is_of_producer,
     transactions_of,
 )
-from savepoint_formats.errors import RefusedError
+from savepoint_formats.errors import ConnectorWarning, RefusedError
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -58,11 +58,33 @@ def test_kafka_and_sinks_list_each(tmp_path: Path) -> None:
     assert answer["transactions"][1]["producer_id"] == 8
 
 
+def test_a_transaction_is_dropped_alone(tmp_path: Path) -> None:
+    path = legacy_savepoint(tmp_path / "legacy")
+    condition = f"transaction = '{PREFIX}2'"
+    code, printed = run("sinks", path, tmp_path / "new", "--drop", condition, "--uid", "results")
+    assert code == 0
+    assert "drop 1 of " in printed
+    moved = Savepoint.open(str(tmp_path / "new"), uids=UIDS)
+    known = transactions_of(moved.operator("results"))
+    assert [(it.subtask, it.kind) for it in known] == [
+        (0, CURRENT),
+        (0, TO_BE_COMMITTED),
+        (1, CURRENT),
+    ]
+    with pytest.warns(ConnectorWarning) as given:
+        moved.migrate()
+    assert any("commits 1 transactions" in str(warning.message) for warning in given)
+
+
+def test_a_current_transaction_is_not_dropped_alone(tmp_path: Path) -> None:
+    savepoint = Savepoint.open(legacy_savepoint(tmp_path / "legacy"))
+    for condition in ("state = 'current'", f"transaction = '{PREFIX}3'"):
+        with pytest.raises(RefusedError, match=r"is the current one, .*never committed: abort it"):
+            savepoint.change_sinks(drop=condition)
+
+
 def test_an_element_is_dropped_as_a_whole(tmp_path: Path) -> None:
     path = legacy_savepoint(tmp_path / "legacy")
-    savepoint = Savepoint.open(path)
-    with pytest.raises(RefusedError, match="one element of a sink of the old API: drop all"):
-        savepoint.change_sinks(drop="state = 'current'")
     condition = "subtask = 0 AND connector = 'kafka'"
     assert run("sinks", path, tmp_path / "new", "--drop", condition)[0] == 0
     entries = Savepoint.open(str(tmp_path / "new")).sinks().entries
