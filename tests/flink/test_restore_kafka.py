@@ -19,6 +19,8 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pyspark.sql import SparkSession
+
 SOURCES = Path(__file__).parent / "kafka_job"
 # The release of Flink's jars; the connectors are those of its major version.
 FLINK = {"3.4.0-1.20": "1.20.5", "4.0.1-2.0": "2.2.1"}
@@ -64,7 +66,9 @@ def kafka_job(release: str, folder: Path) -> Iterator[Callable[[str], list[str]]
 
 
 @pytest.mark.parametrize("release", list(FLINK))
-def test_readers_go_on_at_the_offsets_that_were_set(release: str, tmp_path: Path) -> None:
+def test_readers_go_on_at_the_offsets_that_were_set(
+    spark: SparkSession, release: str, tmp_path: Path
+) -> None:
     with kafka_job(release, tmp_path) as ask:
         started = ask(f"start {(tmp_path / 'taken').as_uri()}")
         before = started[-1].removeprefix("savepoint file:")
@@ -84,6 +88,11 @@ def test_readers_go_on_at_the_offsets_that_were_set(release: str, tmp_path: Path
         command = ("kafka", before, "--set-offsets", offsets, "--out", moved)
         assert run(*command)[0] == 0
         restored = ask(f"restore {moved.as_uri()}")
+        # From nothing: the positions of a streaming query of Spark.
+        made, position = tmp_path / "made", {"orders": {"1": 5, "0": 23}, "payments": {"0": 7}}
+        writer = Savepoint.create(spark, max_parallelism=128, parallelism=2)
+        writer.with_kafka_source("orders", position).write(made)
+        begun = ask(f"restore {made.as_uri()}")
     assert sorted(restored) == [
         "partition orders 0 assigned",
         "partition orders 1 assigned",
@@ -92,4 +101,12 @@ def test_readers_go_on_at_the_offsets_that_were_set(release: str, tmp_path: Path
         "split orders 0 120000 130000",
         "split orders 1 5 none",
         "split payments 0 7 70",
+    ]
+    assert sorted(begun) == [
+        "partition orders 0 assigned",
+        "partition orders 1 assigned",
+        "partition payments 0 assigned",
+        "split orders 0 23 none",
+        "split orders 1 5 none",
+        "split payments 0 7 none",
     ]

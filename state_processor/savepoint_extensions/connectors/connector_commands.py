@@ -40,12 +40,19 @@ _OF_RENEWAL = ("without_topics", "allow_empty", "stream_arns")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A CSV file with the columns topic, partition, offset. Needs OUT.",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["spark"]),
+    help="Print the offsets of a source as text to copy: spark (its option startingOffsets).",
+)
 @optional_destination
-@options.operator_option("With --set-offsets: the only source to change, by uid or hash.")
-def kafka(
+@options.operator_option("The only source to change or print, by uid or hash.")
+def kafka(  # the options of the command
     output: Output,
     opening: Opening,
     offsets: Path | None,
+    form: str | None,
     operator: str | None,
     destination: Destination,
 ) -> None:
@@ -57,10 +64,19 @@ def kafka(
 
     \b
     savepoint kafka s3://jobs/orders/savepoint-1a2b
+    savepoint kafka s3://jobs/orders/savepoint-1a2b --format spark --operator orders
     savepoint kafka s3://jobs/orders/savepoint-1a2b s3://jobs/replay --set-offsets offsets.csv
     """
     is_wanted = destination.is_wanted(has_change=offsets is not None)
     savepoint = opening.open()
+    if form is not None:
+        if is_wanted:
+            raise click.UsageError("--format goes with no change")
+        name = operator and savepoint.operator(operator).name
+        with options.usage_errors():
+            text = savepoint.kafka().starting_offsets_json(name)
+        output.text({"path": opening.path, "form": form}, text)
+        return
     if offsets is None or not is_wanted:
         kafka_state = savepoint.kafka()
         output.page(

@@ -165,6 +165,26 @@ class KafkaState:
             transactions += _transactions(operator)
         return cls(snapshot.path, tuple(offsets), tuple(partitions), tuple(transactions))
 
+    def starting_offsets_json(self, operator: str | None = None) -> str:
+        """The positions of a source as Spark's option ``startingOffsets`` takes them.
+
+        Args:
+            operator: The source, by its uid or hash as ``offsets`` shows it; not needed if there is
+                but one.
+
+        Raises:
+            RefusedError: A partition begins at the offset that its group has committed, which Spark
+                has no number for; or has an end, or two offsets; or the source has no partition.
+            ValueError: There are several sources to choose from.
+
+        Example:
+            >>> savepoint.kafka().starting_offsets_json("orders")
+            '{"orders": {"0": 23, "1": 7}}'
+        """
+        from savepoint_extensions.connectors.kafka_positions import starting_offsets  # noqa: PLC0415  # it imports this module
+
+        return starting_offsets(self.offsets, operator)
+
     def to_arrow(self) -> dict[str, pa.Table]:
         """The tables ``offsets``, ``partitions`` and ``transactions``."""
         records: dict[str, tuple[type, Sequence[Any]]] = {

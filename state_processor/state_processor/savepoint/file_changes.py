@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from state_processor.savepoint.migration_changes import MigrationChanges
+from state_processor.savepoint.source_changes import SourceChanges
 
 if TYPE_CHECKING:
     from savepoint_extensions.change_files.change_file import Changes
     from state_processor.savepoint.writer import SavepointWriter
 
 
-class FileChanges(MigrationChanges):
+class FileChanges(SourceChanges):
     """Changes that are listed, reviewed and used again; see ``SavepointChanges``."""
 
     __slots__ = ()

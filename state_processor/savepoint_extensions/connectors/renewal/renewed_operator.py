@@ -100,6 +100,19 @@ def with_byte_lists(
     return replace(operator.record, subtasks=tuple(subtasks))
 
 
+def byte_list_handle(lists: Mapping[str, Iterable[bytes]], name: str) -> OperatorStateHandle:
+    """Lists of byte arrays of a subtask that has nothing else, in a stream with a unique name."""
+    view = DataOutputView()
+    OperatorBackendHeader.of(tuple(map(_byte_list, lists)), ()).write(view)
+    written = [
+        OperatorStateOffsets(
+            state, DistributionMode.SPLIT_DISTRIBUTE, _written(view, map(byte_array, elements))
+        )
+        for state, elements in lists.items()
+    ]
+    return OperatorStateHandle(tuple(written), InlineStream(name, view.to_bytes()))
+
+
 def _changed(
     operator: Operator,
     handle: OperatorStateHandle | None,
