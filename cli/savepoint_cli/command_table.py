@@ -35,6 +35,9 @@ class OwnCommand(NamedTuple):
 PRINT_CHANGE = "savepoint_extensions.change_files.change_commands:print_change"
 """The function behind ``--print-change``."""
 
+OF_SPARK = "savepoint_extensions.spark_streams.checkpoint_commands:answer"
+"""The function that answers commands about a checkpoint of Spark, where no savepoint is found."""
+
 _MOST_HELP = 70  # characters of a line of help that is cut from a docstring
 
 OWN: dict[str, dict[str, OwnCommand]] = {

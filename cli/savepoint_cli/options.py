@@ -13,13 +13,15 @@ import click
 
 import state_processor
 from savepoint_cli import completion
+from savepoint_cli.command_table import OF_SPARK
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
 from savepoint_database import snapshot as snapshots
 from savepoint_database import types as described
 from savepoint_database.types import milliseconds
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import SavepointError, SavepointNotFoundError
+from savepoint_formats.lazy_names import named
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
@@ -145,8 +147,14 @@ class Opening:
                     path, self.trigger_into, on_progress=_note, allow_paths=self.allow_paths
                 )
             _note(f"{path} is complete, and stays")
-        savepoint = state_processor.Savepoint.open(path, **self.settings)
-        shown = click.get_current_context().params.get("output")
+        context = click.get_current_context()
+        try:
+            savepoint = state_processor.Savepoint.open(path, **self.settings)
+        except SavepointNotFoundError:
+            # No other path is looked at twice.
+            named(OF_SPARK)(context, path)
+            raise
+        shown = context.params.get("output")
         if isinstance(shown, Output):
             shown.shorten(savepoint.short_ids())
         return savepoint

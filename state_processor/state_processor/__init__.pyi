@@ -108,6 +108,7 @@ from savepoint_extensions.privacy.suggestions import MaskSuggestions
 from savepoint_extensions.sizes.statistics import (
     SavepointStatistics,
 )
+from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
 from savepoint_extensions.sql_jobs.history.sql_history import SqlHistory
 from savepoint_extensions.sql_jobs.history.sql_operator import (
     SqlOperator,
@@ -498,6 +499,7 @@ __all__ = [
     "SlidingWindows",
     "SourceEntry",
     "SourceState",
+    "SparkCheckpoint",
     "SparkSavepoint",
     "SparkSavepointDiff",
     "SqlChange",

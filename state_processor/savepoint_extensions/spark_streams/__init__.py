@@ -1,0 +1,1 @@
+"""Checkpoints of Spark's Structured Streaming: read as tables, made savepoints, begun from savepoints."""

@@ -1,0 +1,291 @@
+"""A checkpoint of a streaming query as a database: its operators, positions, and tables.
+
+Tables are read by Spark's own sources ``state-metadata`` and ``statestore``, for both of its providers of
+state stores, at the last committed batch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
+from savepoint_extensions.spark_streams.moved_checkpoint import readable_path
+from savepoint_extensions.spark_streams.operator_kinds import StateForm, kind_of
+from savepoint_extensions.spark_streams.operator_tables import OperatorTables
+from savepoint_extensions.spark_streams.stream_operator import StoredOperator, StreamOperator
+from savepoint_formats.errors import OperatorNotFoundError, RefusedError
+from savepoint_formats.locations import absolute, path_text
+from savepoint_formats.printable import without_secrets
+from savepoint_spark.session import expect_release, expect_session, typed_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_extensions.spark_streams.operator_tables import StoreSize, TimeoutDomain
+    from savepoint_formats.locations import PathText
+
+_RELEASE = "4.0"
+
+
+@dataclass(frozen=True, repr=False)
+class SparkCheckpoint:
+    """A checkpoint of a streaming query; holds no data.
+
+    Attributes:
+        spark: The session that reads it.
+        path: The query's ``checkpointLocation``.
+    """
+
+    spark: SparkSession
+    path: str
+    _batch: CommittedBatch
+
+    def __repr__(self) -> str:
+        return f"SparkCheckpoint({without_secrets(self.path)!r}, batch {self.batch_id})"
+
+    @classmethod
+    def load(
+        cls, spark: SparkSession, path: PathText, batch_id: int | None = None
+    ) -> SparkCheckpoint:
+        """Opens a checkpoint.
+
+        Args:
+            spark: The session.
+            path: The query's ``checkpointLocation``, as text or ``Path``, or a URI.
+            batch_id: The batch after which state is read; by default the last committed one. Spark
+                cleans state of old batches up.
+
+        Raises:
+            SavepointNotFoundError: There is no checkpoint, or no committed batch.
+            NotFoundError: The batch is not committed.
+            MissingPackageError: PySpark is older than 4.0.
+            FormatError: A file of its logs is damaged.
+
+        Example:
+            >>> checkpoint = SparkCheckpoint.load(spark, "s3://queries/orders")
+            >>> checkpoint.operators
+        """
+        expect_session(spark, "load(spark, path)")
+        expect_release(_RELEASE, "checkpoints of streaming queries")
+        place = absolute(path_text(path))
+        return cls(spark, place, CommittedBatch.of(place, batch_id))
+
+    @property
+    def batch_id(self) -> int:
+        """The committed batch after which state, positions and watermark are read."""
+        return self._batch.number
+
+    @property
+    def watermark(self) -> int | None:
+        """The watermark in ms since the epoch, as of the committed batch; None if it has not begun."""
+        return self._batch.watermark_ms
+
+    @property
+    def offsets(self) -> Mapping[str, Any]:
+        """Where each source goes on: its number or name -> its offset, as the source writes it.
+
+        Kafka's is ``{"topic": {"0": 23}}``: the offset of the next record by partition.
+        """
+        return self._batch.offsets
+
+    @cached_property
+    def operators(self) -> tuple[StreamOperator, ...]:
+        """The stateful operators, from the sink back.
+
+        Raises:
+            SavepointError: Files are missing or damaged.
+        """
+        return tuple(self._described(stored) for stored in self._stored.values())
+
+    def operator(self, number: int | None = None) -> StreamOperator:
+        """The operator with a number, or the only one.
+
+        Raises:
+            OperatorNotFoundError: There is none, or several to choose from; the message lists them.
+        """
+        stored = self._operator(number)
+        return next(it for it in self.operators if it.id == stored.id)
+
+    def aggregation(
+        self, operator: int | None = None, *, key: Sequence[str] = (), **aggregates: str
+    ) -> DataFrame:
+        """The state of an aggregation, also over windows and session windows.
+
+        Args:
+            operator: Its number; not needed if there is but one operator.
+            key: Names for the columns of the key, in order; by default Spark's.
+            aggregates: Name of a column -> the aggregate, in the order of the query: ``sum``,
+                ``count``, ``avg``, ``min``, ``max``, ``stddev``, ``first``, ``max_by`` and so on;
+                ``collect_list`` and ``collect_set`` with the type of their elements, because
+                Spark does not store it. By default a column per buffer.
+
+        Returns:
+            The columns of the key, ``window`` or ``session_window`` among them if there is one, then
+            a column per aggregate: ``avg`` is a struct of ``sum`` and ``count``, ``stddev`` of
+            ``n``, ``avg`` and ``m2``.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            ColumnTypeError: The aggregates have other buffers; the message lists those there are.
+            RefusedError: The operator does not aggregate.
+
+        Example:
+            >>> checkpoint.aggregation(0, total="sum", n="count", numbers="collect_list BIGINT")
+        """
+        forms = (StateForm.AGGREGATION, StateForm.SESSIONS)
+        return self._tables(operator, forms).aggregation(key, aggregates)
+
+    def joined(self, operator: int | None = None, *, key: Sequence[str] = ()) -> DataFrame:
+        """The rows that a join of two streams has in its state.
+
+        Returns:
+            The columns of the key, ``side`` (``left`` or ``right``), the structs ``left`` and
+            ``right``, of which one is null, and ``matched``: whether the row has met another;
+            null where Spark does not store it.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            RefusedError: The operator does not join streams.
+
+        Example:
+            >>> checkpoint.joined(0).where("side = 'left' AND NOT matched").show()
+        """
+        return self._tables(operator, (StateForm.JOIN,)).joined(key)
+
+    def deduplicated(self, operator: int | None = None, *, key: Sequence[str] = ()) -> DataFrame:
+        """The keys that a deduplication has seen.
+
+        Returns:
+            The columns of the key; within a watermark also ``expires_at``: the watermark in ms at
+            which the key is forgotten.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            RefusedError: The operator does not deduplicate.
+
+        Example:
+            >>> checkpoint.deduplicated(0).count()
+        """
+        forms = (StateForm.DEDUPLICATION, StateForm.DEDUPLICATION_WITHIN_WATERMARK)
+        return self._tables(operator, forms).deduplicated(key)
+
+    def state(
+        self,
+        operator: int | None = None,
+        *,
+        key: Sequence[str] = (),
+        timeout: TimeoutDomain | None = None,
+        ttl_ms: Mapping[str, int] | None = None,
+    ) -> DataFrame:
+        """The state of a function of the user: ``applyInPandasWithState`` or ``transformWithState``.
+
+        Args:
+            operator: Its number; not needed if there is but one operator.
+            key: Names for the columns of the key, in order; by default Spark's.
+            timeout: ``event_time`` or ``processing_time``, for ``applyInPandasWithState``: Spark does
+                not store which one its timeouts are.
+            ttl_ms: State variable -> its time to live in ms, which Spark does not store. Its values
+                become structs of ``timestamp``, the last access as Flink stores it, and ``value``.
+                Without it they are structs of ``expires_at`` and ``value``.
+
+        Returns:
+            A row per key: its columns, then a column per state: a list state is an array in its
+            order, a map state a map. A struct with one field becomes that field. Timers are the
+            column ``event_time`` or ``processing_time``, in ms, an array for
+            ``transformWithState``; a timeout of unknown domain is ``timeout``.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            StateNotFoundError: ``ttl_ms`` names a state without time to live.
+            RefusedError: The operator has no state of a function.
+
+        Example:
+            >>> checkpoint.state(0, ttl_ms={"sessions": 3_600_000}).show()
+        """
+        forms = (StateForm.GROUP_STATE, StateForm.STATE_VARIABLES)
+        return self._tables(operator, forms).state(key, timeout, ttl_ms or {})
+
+    def table(self, operator: int | None = None) -> DataFrame:
+        """The table of an operator of any kind, without names that only the user knows.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            RefusedError: Spark can't read its state.
+
+        Example:
+            >>> checkpoint.table(0).createOrReplaceTempView("totals")
+        """
+        return self._tables(operator, tuple(StateForm)).table()
+
+    def key_columns(self, operator: int | None = None) -> list[str]:
+        """The columns of an operator's key in its table, windows among them.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+        """
+        return self._tables(operator, tuple(StateForm)).key_names()
+
+    def sizes(self, operator: int | None = None) -> list[StoreSize]:
+        """The number of rows of each store or state variable of an operator, and their skew.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+        """
+        return self._tables(operator, tuple(StateForm)).sizes()
+
+    @cached_property
+    def _readable(self) -> str:
+        return readable_path(self.path)
+
+    @cached_property
+    def _stored(self) -> dict[int, StoredOperator]:
+        rows = defaultdict(list)
+        with typed_errors():
+            metadata = self.spark.read.format("state-metadata").load(self._readable)
+            for row in metadata.collect():
+                rows[row["operatorId"]].append(row)
+        return {number: StoredOperator.of(rows[number]) for number in sorted(rows)}
+
+    def _operator(self, number: int | None) -> StoredOperator:
+        stored = self._stored
+        if number is None and len(stored) == 1:
+            return next(iter(stored.values()))
+        if number in stored:
+            return stored[number]
+        known = "; ".join(f"{it.id}: {kind_of(it.name).form.value}" for it in stored.values())
+        asked = "several operators: choose one" if number is None else f"no operator {number}"
+        raise OperatorNotFoundError(
+            f"{self.path} has {asked if stored else 'no stateful operator'}; it has {known or 'none'}"
+        )
+
+    def _tables(self, number: int | None, forms: Sequence[StateForm]) -> OperatorTables:
+        stored = self._operator(number)
+        if stored.form not in forms:
+            raise RefusedError(
+                f"operator {stored.id} of {self.path} is a {stored.form.value}, which has another table:"
+                f" expected {' or '.join(form.value for form in forms)}"
+            )
+        version = stored.format_version(self._batch.settings)
+        return OperatorTables(self.spark, self._readable, self.batch_id, stored, version)
+
+    def _described(self, stored: StoredOperator) -> StreamOperator:
+        tables = self._tables(stored.id, tuple(StateForm))
+        key, states = tables.described()
+        reason = kind_of(stored.name).reason or tables.reason()
+        return StreamOperator(
+            stored.id,
+            stored.name,
+            stored.form.value,
+            key,
+            states,
+            stored.timers,
+            stored.format_version(self._batch.settings),
+            stored.partitions,
+            not reason,
+            reason,
+        )

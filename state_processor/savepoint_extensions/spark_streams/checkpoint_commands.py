@@ -1,0 +1,138 @@
+"""Answers of ``describe``, ``list``, ``show``, ``query`` and ``stats`` about a checkpoint of Spark.
+
+The commands are those of savepoints. They come here if their path has a streaming query's checkpoint.
+Its tables are called ``operator_0``, ``operator_1``…
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+from pyspark.errors import AnalysisException, ParseException
+
+from savepoint_cli.engine import started_session
+from savepoint_cli.terminal import Output
+from savepoint_database import rows as table_rows
+from savepoint_database import sql as embedded_sql
+from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
+from savepoint_extensions.spark_streams.checkpoint_files import is_checkpoint
+from savepoint_formats.errors import QueryError, TableNotFoundError
+from savepoint_spark.session import collected, typed_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import DataFrame
+
+    Answer = Callable[[SparkCheckpoint, Output, Mapping[str, Any]], None]
+
+_PREFIX = "operator_"
+
+
+def answer(context: click.Context, path: str) -> None:
+    """Answers the command about a checkpoint of Spark and ends it; returns if there is none.
+
+    Raises:
+        click.UsageError: The command, or an option of it, is not for such a checkpoint.
+    """
+    output = context.params.get("output")
+    if not isinstance(output, Output) or not is_checkpoint(path):
+        return
+    name = context.info_name or ""
+    if name not in _ANSWERS:
+        raise click.UsageError(f"{path} is a checkpoint of Spark: {', '.join(_ANSWERS)} read it")
+    answers, parameters = _ANSWERS[name]
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "")
+        if given is ParameterSource.COMMANDLINE and parameter.name not in (*_COMMON, *parameters):
+            raise click.UsageError(
+                f"{parameter.opts[0]} is not for a checkpoint of Spark, which {path} is"
+            )
+    answers(SparkCheckpoint.load(started_session(), path), output, context.params)
+    context.exit()
+
+
+def _describe(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:
+    described = {
+        "path": checkpoint.path,
+        "batch_id": checkpoint.batch_id,
+        "watermark": checkpoint.watermark,
+        "offsets": dict(checkpoint.offsets),
+        "operators": [asdict(it) for it in checkpoint.operators],
+    }
+    offsets = [{"source": name, "offset": it} for name, it in checkpoint.offsets.items()]
+    plain = {name: described[name] for name in ("path", "batch_id", "watermark")}
+    shown = described if output.is_json else plain
+    output.page(shown, ("Sources", offsets), ("Operators", checkpoint.operators))
+
+
+def _list(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:
+    tables = [
+        {
+            "table": f"{_PREFIX}{it.id}",
+            "kind": it.kind,
+            "columns": checkpoint.table(it.id).schema.simpleString()[len("struct<") : -1],
+        }
+        for it in checkpoint.operators
+    ]
+    output.rows(f"Tables of {checkpoint.path}", tables, whole=["columns"])
+
+
+def _show(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]) -> None:
+    name = asked["table"]
+    number = name.removeprefix(_PREFIX)
+    if not number.isdecimal():
+        known = ", ".join(f"{_PREFIX}{it.id}" for it in checkpoint.operators)
+        raise TableNotFoundError(f"{checkpoint.path} has no table {name!r}; it has {known}")
+    table = checkpoint.table(int(number))
+    if asked["where"]:
+        with _query_errors():
+            table = table.where(asked["where"])
+    _print(output, f"Rows of {name}", table.limit(asked["rows"]))
+
+
+def _query(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]) -> None:
+    sql = asked["sql"]
+    if not sql:
+        raise click.UsageError("a checkpoint of Spark has no prompt: pass the SQL in quotes")
+    embedded_sql.expect_spark_query(sql)
+    for it in checkpoint.operators:
+        checkpoint.table(it.id).createOrReplaceTempView(f"{_PREFIX}{it.id}")
+    with _query_errors():
+        rows = checkpoint.spark.sql(sql)
+    _print(output, "", rows.limit(asked["rows"]))
+
+
+def _stats(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:
+    sizes = [size for it in checkpoint.operators for size in checkpoint.sizes(it.id)]
+    output.rows(f"Sizes of {checkpoint.path}", sizes)
+
+
+@contextmanager
+def _query_errors() -> Iterator[None]:
+    try:
+        yield
+    except (AnalysisException, ParseException) as error:
+        raise QueryError(str(error).strip().splitlines()[0]) from error
+
+
+def _print(output: Output, title: str, table: DataFrame) -> None:
+    with typed_errors():
+        answered = collected(table)
+    names, rows = table_rows.result_rows(answered.schema, iter(answered.to_batches()))
+    output.values(title, names, rows)
+
+
+_COMMON = ("path", "output", "vertical", "all")
+_ANSWERS: dict[str, tuple[Answer, tuple[str, ...]]] = {
+    "describe": (_describe, ()),
+    "list": (_list, ()),
+    "show": (_show, ("table", "rows", "where")),
+    "query": (_query, ("sql", "rows", "engine")),
+    "stats": (_stats, ()),
+}
+"""Name of a command -> its answer, and the parameters that it heeds."""
