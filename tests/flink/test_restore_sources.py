@@ -9,7 +9,7 @@ import pytest
 from support.java_jobs import JavaJobs, begun_with
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
-from savepoint_extensions.connectors.source_splits.shard_splits import FileSplit
+from savepoint_extensions.connectors.source_splits.file_splits import FileSplit
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

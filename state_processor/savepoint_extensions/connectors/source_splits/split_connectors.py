@@ -27,9 +27,8 @@ from savepoint_extensions.connectors.source_splits.cdc_splits import (
     plain_table,
     read_cdc_split,
 )
+from savepoint_extensions.connectors.source_splits.file_splits import FileEnumerator, FileSplit
 from savepoint_extensions.connectors.source_splits.shard_splits import (
-    FileEnumerator,
-    FileSplit,
     KinesisEnumerator,
     KinesisSplit,
     PulsarSplit,

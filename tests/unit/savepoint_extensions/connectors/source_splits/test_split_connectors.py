@@ -11,11 +11,8 @@ from support.kafka_states import BOUNDED_SPLIT, SPLIT
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.source_splits.cdc_splits import CdcForm, split_bytes
-from savepoint_extensions.connectors.source_splits.shard_splits import (
-    FileSplit,
-    KinesisSplit,
-    PulsarSplit,
-)
+from savepoint_extensions.connectors.source_splits.file_splits import FileSplit
+from savepoint_extensions.connectors.source_splits.shard_splits import KinesisSplit, PulsarSplit
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     connector_of,
     enumerator_facts,
