@@ -73,6 +73,7 @@ def _change_sources(writer: SavepointWriter, words: Words) -> SavepointWriter:
             without_topics=words["without-topic"],
             allow_empty=words["allow-empty"],
             stream_arns=words["stream-arn"],
+            directory=words["directory"] or "",
             positions=words["set"],
         )
     version, name = (
@@ -161,8 +162,9 @@ def _mistake_of_sources(words: Words) -> str:
     if words["to-new"] is not None:
         others = any(words[name] for name in changes[1:])
         return "'to-new' goes with 'set' alone: add an entry" if others else ""
-    if words["without-topic"] or words["allow-empty"] or words["stream-arn"]:
-        return "'without-topic', 'allow-empty' and 'stream-arn' need 'to-new'"
+    of_renewal = ("without-topic", "allow-empty", "stream-arn", "directory")
+    if any(words[name] for name in of_renewal):
+        return f"{', '.join(map(repr, of_renewal))} need 'to-new'"
     return "" if has_change else f"sources needs {', '.join(map(repr, changes))} or 'to-new'"
 
 
@@ -217,6 +219,7 @@ CHANGES = (
                 "without-topic", "With to-new: topics and streams that the job no longer reads."
             ),
             TextsWord("stream-arn", "With to-new: ARNs of streams of Kinesis."),
+            TextWord("directory", "With to-new: the directory that a source of files watches."),
             FlagWord("allow-empty", "With to-new: a source may have no position."),
             _ONE_SOURCE,
         ),

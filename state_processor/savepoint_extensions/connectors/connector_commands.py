@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from state_processor import SavepointWriter
 
 
-_OF_RENEWAL = ("without_topics", "allow_empty", "stream_arns")
+_OF_RENEWAL = ("without_topics", "allow_empty", "stream_arns", "directory")
 
 
 @options.inspection()
@@ -215,8 +215,8 @@ def sinks(
 @click.option(
     "--to-new",
     metavar="OPERATOR",
-    help="Write state of FlinkKafkaConsumer, FlinkKafkaProducer or FlinkKinesisConsumer for the new KafkaSource,"
-    " KafkaSink or KinesisStreamsSource.",
+    help="Write state of FlinkKafkaConsumer, FlinkKafkaProducer, FlinkKinesisConsumer or the reader of files for"
+    " the new KafkaSource, KafkaSink, KinesisStreamsSource or FileSource.",
 )
 @click.option(
     "--stream-arn",
@@ -224,6 +224,12 @@ def sinks(
     metavar="ARN",
     multiple=True,
     help="With --to-new: the ARN of a stream of Kinesis. Repeatable.",
+)
+@click.option(
+    "--directory",
+    metavar="URI",
+    default="",
+    help="With --to-new: the directory that an old source of files watches, which is listed.",
 )
 @click.option(
     "--as-version",
@@ -261,7 +267,9 @@ def sources(
             changes["as_version"], operator = version_and_operator(as_version)
     is_wanted = destination.is_wanted(has_change=any([*changes.values(), to_new]))
     if to_new is None and any(renewal.values()):
-        raise click.UsageError("--without-topic, --allow-empty and --stream-arn need --to-new")
+        raise click.UsageError(
+            "--without-topic, --allow-empty, --stream-arn and --directory need --to-new"
+        )
     if to_new is not None and any(changes[name] for name in changes.keys() - {"positions"}):
         raise click.UsageError("--to-new goes with --set alone: write one change after the other")
     savepoint = opening.open()

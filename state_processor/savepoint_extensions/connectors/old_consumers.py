@@ -16,6 +16,12 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
     stored_number,
 )
 from savepoint_extensions.connectors.kafka_state import consumed
+from savepoint_extensions.connectors.monitored_files import (
+    MONITOR_STATE,
+    SPLITS_STATE,
+    time_facts,
+    waiting_facts,
+)
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     kafka_facts,
 )
@@ -68,4 +74,6 @@ CONSUMERS = (
     Consumer("FlinkKafkaConsumer", KAFKA_POSITIONS, _partitions, _move_partition),
     Consumer("FlinkKinesisConsumer", KINESIS_POSITIONS, shard_facts),
     Consumer("RMQSource", MESSAGES_STATE, message_facts),
+    Consumer("ContinuousFileReaderOperator", SPLITS_STATE, waiting_facts),
+    Consumer("ContinuousFileMonitoringFunction", MONITOR_STATE, time_facts),
 )

@@ -114,6 +114,7 @@ class MigrationChanges(PrivacyChanges):
         without_topics: Iterable[str] = (),
         allow_empty: bool = False,
         stream_arns: Iterable[str] = (),
+        directory: str = "",
         positions: Mapping[str, str] | None = None,
     ) -> SavepointWriter:
         """Writes state of sources and sinks that Flink 2 lacks for those that replace them.
@@ -129,6 +130,7 @@ class MigrationChanges(PrivacyChanges):
             without_topics: Topics, or streams of Kinesis, that the new source no longer reads.
             allow_empty: Whether a source may have no position: it reads all from the beginning.
             stream_arns: ARNs of streams of Kinesis, which the new source needs.
+            directory: The directory that an old source of files watches, as its job names it.
             positions: Split -> its position as JSON, instead of that of the old source.
 
         Raises:
@@ -145,6 +147,10 @@ class MigrationChanges(PrivacyChanges):
 
         writer = self.writer()
         options = RenewalOptions(
-            frozenset(without_topics), allow_empty, tuple(stream_arns), positions or {}
+            frozenset(without_topics),
+            allow_empty,
+            tuple(stream_arns),
+            directory,
+            positions=positions or {},
         )
         return writer if writer.source is None else with_new_connectors(writer, options, operator)

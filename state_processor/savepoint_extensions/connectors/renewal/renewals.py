@@ -6,6 +6,7 @@
 | `FlinkKafkaProducer` | KafkaSink   | transactions to be committed, for the operator of the committer  |
 | `FlinkKinesisConsumer` | KinesisStreamsSource | the same; not proven                                  |
 | `RMQSource`            | none                 | nothing; refused while it has messages                |
+| `ContinuousFile…`      | FileSource           | files that were read, and those that were not         |
 
 A row of ``RENEWALS`` adds a connector.
 """
@@ -14,11 +15,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.connector_rows import TWO_PHASE_STATE
 from savepoint_extensions.connectors.consumed_messages import MESSAGES_STATE
+from savepoint_extensions.connectors.monitored_files import (
+    MONITOR_STATE,
+    SPLITS_STATE,
+    is_file_reader,
+    newest_times,
+)
 from savepoint_extensions.connectors.renewal import kafka_producer
+from savepoint_extensions.connectors.renewal.file_source import renewed_reader, without_time
 from savepoint_extensions.connectors.renewal.kafka_consumer import renewed_consumer
 from savepoint_extensions.connectors.renewal.kinesis_consumer import renewed_shards
 from savepoint_extensions.connectors.renewal.message_source import without_messages
@@ -90,6 +99,20 @@ RENEWALS = (
         lambda operator: has_list(operator, MESSAGES_STATE),
         lambda operator, *_: without_messages(operator),
     ),
+    Renewal(
+        "ContinuousFileReaderOperator",
+        "FileSource",
+        SPLITS_STATE,
+        is_file_reader,
+        lambda operator, _, options: renewed_reader(operator, options),
+    ),
+    Renewal(
+        "ContinuousFileMonitoringFunction",
+        "FileSource",
+        MONITOR_STATE,
+        lambda operator: has_list(operator, MONITOR_STATE),
+        lambda operator, *_: without_time(operator),
+    ),
 )
 
 
@@ -112,13 +135,16 @@ def with_new_connectors(
         SavepointError: A file is gone or damaged.
     """
     assert writer.source is not None  # it is based on a savepoint
-    chosen = writer.operators if only is None else (writer.operator(only),)
+    chosen: Sequence[PlannedOperator] = (
+        writer.operators if only is None else (writer.operator(only),)
+    )
     if only is not None and _row_of(chosen[0]) is None:
         names = " or ".join(row.old for row in RENEWALS)
         raise StateNotFoundError(f"operator {only} has no state of {names}")
     problems, remarks = list[str](), list(warnings_of(writer.source))
     known: set[str] = set()
     checkpoint = writer.source.metadata.checkpoint_id
+    options, chosen = _with_monitors(writer, options, chosen)
     for planned in chosen:
         row = _row_of(planned)
         if row is None:
@@ -139,6 +165,22 @@ def with_new_connectors(
     for remark in remarks:
         warnings.warn(remark, ConnectorWarning, stacklevel=2)
     return writer
+
+
+def _with_monitors(
+    writer: SavepointWriter, options: RenewalOptions, chosen: Sequence[PlannedOperator]
+) -> tuple[RenewalOptions, Sequence[PlannedOperator]]:
+    """Readers of files are renewed with the functions that watch for them, which have no uid."""
+    monitors = [
+        planned
+        for planned in writer.operators
+        if planned.source is not None and has_list(planned.source, MONITOR_STATE)
+    ]
+    times = [newest_times(planned.source) for planned in monitors if planned.source is not None]
+    options = replace(options, newest_files_ms=tuple(chain.from_iterable(times)))
+    rows = {row.state for row in map(_row_of, chosen) if row is not None}
+    added = [planned for planned in monitors if planned not in chosen]
+    return options, [*chosen, *(added if SPLITS_STATE in rows else ())]
 
 
 def _row_of(planned: PlannedOperator) -> Renewal | None:

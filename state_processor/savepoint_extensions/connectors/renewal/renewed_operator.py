@@ -55,12 +55,16 @@ class RenewalOptions:
         without_topics: Topics and streams that the new source doesn't read.
         allows_empty: Whether a source without a position is renewed.
         stream_arns: ARNs of streams of Kinesis.
+        directory: The directory that an old source of files watches.
+        newest_files_ms: Times that monitoring functions of the savepoint have stored.
         positions: Split -> where the new source reads it, as JSON, instead of its stored position.
     """
 
     without_topics: frozenset[str] = field(default_factory=frozenset)
     allows_empty: bool = False
     stream_arns: tuple[str, ...] = ()
+    directory: str = ""
+    newest_files_ms: tuple[int, ...] = ()
     positions: Mapping[str, str] = field(default_factory=dict)
 
 

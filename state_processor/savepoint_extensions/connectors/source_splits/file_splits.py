@@ -19,17 +19,19 @@ Flink: ``FileSourceSplitSerializer``, ``PendingSplitsCheckpointSerializer``, ``P
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass, replace
 from typing import Self
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_formats.bytes import DataInputView, DataOutputView
-from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 
 _VERSION = 1
 _HEADER = struct.Struct("<iiii")
 _MAGIC = 0xDEADBEEF - (1 << 32)
+_PATH = re.compile(r"(?:([^:/]+):)?(?://(?:([^@/]+)@)?([^:/]*)(?::(\d+))?)?(/.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,16 @@ class FileSplit:
         view.expect_end()
         return cls(split, file, offset, length, position, head)
 
+    @classmethod
+    def of_file(cls, split: str, path: str, size: int, modified_ms: int) -> Self:
+        """A split of a whole file, which no reader has begun; ``path`` is not escaped."""
+        view = DataOutputView()
+        view.write_utf(split)
+        _write_path(view, path)
+        view.write_longs((0, size, modified_ms, size))
+        view.write_int(0)
+        return cls(split, path, 0, size, None, view.to_bytes())
+
     def at(self, offset: int, records: int) -> Self:
         """The split whose reader goes on elsewhere."""
         return replace(self, position=(offset, records))
@@ -88,6 +100,25 @@ def _path(view: DataInputView) -> str:
     place = f"{user + '@' if user else ''}{host or ''}{f':{port}' if port >= 0 else ''}"
     start = f"{scheme}:{'//' + place if place else ''}" if scheme else ""
     return f"{start}{file or ''}{'?' + query if query else ''}{'#' + fragment if fragment else ''}"
+
+
+def _write_path(view: DataOutputView, path: str) -> None:
+    parts = _PATH.fullmatch(path)
+    if parts is None:
+        raise RefusedError(f"{path} has no form of a path of Flink")
+    scheme, user, host, port, file = parts.groups()
+    view.write_bool(True)
+    for text in (scheme, user, host):
+        _write_nullable(view, text)
+    view.write_int(int(port or -1))
+    for text in (file, None, None):
+        _write_nullable(view, text)
+
+
+def _write_nullable(view: DataOutputView, text: str | None) -> None:
+    view.write_bool(text is not None)
+    if text is not None:
+        view.write_string_value(text)
 
 
 def _nullable(view: DataInputView) -> str | None:
@@ -114,6 +145,20 @@ class FileEnumerator:
         processed = tuple(_sized(view).decode("utf-8", "replace") for _ in range(paths))
         view.expect_end()
         return cls(waiting, processed)
+
+    def to_versioned(self) -> Versioned:
+        """The state, of version 1."""
+        view = DataOutputView()
+        header = (_MAGIC, _VERSION, len(self.splits), len(self.processed))
+        view.write_bytes(_HEADER.pack(*header))
+        splits = (split.to_versioned().data for split in self.splits)
+        for data in (*splits, *(path.encode() for path in self.processed)):
+            view.write_bytes(_little(len(data)) + data)
+        return Versioned(_VERSION, view.to_bytes())
+
+
+def _little(number: int) -> bytes:
+    return number.to_bytes(4, "little")
 
 
 def _sized(view: DataInputView) -> bytes:

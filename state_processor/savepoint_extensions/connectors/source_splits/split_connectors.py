@@ -134,10 +134,11 @@ def _cdc_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
 
 
 def _file(versioned: Versioned, path: str) -> SplitFacts:
-    return _file_facts(FileSplit.of(versioned, path), "reading")
+    return file_facts(FileSplit.of(versioned, path), "reading")
 
 
-def _file_facts(split: FileSplit, state: str) -> SplitFacts:
+def file_facts(split: FileSplit, state: str) -> SplitFacts:
+    """Facts of a split of a file."""
     position = ""
     if split.position is not None:
         position = json.dumps({"offset": split.position[0], "records": split.position[1]})
@@ -148,7 +149,7 @@ def _file_facts(split: FileSplit, state: str) -> SplitFacts:
 def _file_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
     enumerator = FileEnumerator.of(versioned, path)
     for split in enumerator.splits:
-        yield _file_facts(split, "waiting")
+        yield file_facts(split, "waiting")
     for processed in enumerator.processed:
         yield SplitFacts("file", processed, "file", state="processed")
 

@@ -68,6 +68,11 @@ def _is_of_file_sink(state: StateFacts) -> bool:
     )
 
 
+def _is_of_old_files(state: StateFacts) -> bool:
+    is_of_java = any("JavaSerializer" in use.snapshot_class for use in state.serializers)
+    return state.name == "file-monitoring-state" or (state.name == "splits" and is_of_java)
+
+
 def _stale_sources(snapshot: SnapshotFacts) -> Iterator[str]:
     for operator, name in stale_positions(snapshot.metadata):
         yield f"operator {operator}: {name}"
@@ -242,13 +247,13 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     ),
     Rule(
         "file-monitoring",
-        Verdict.NOT_RESTORABLE,
-        whole_if(lambda state: state.name == "file-monitoring-state"),
-        "it is the state of ContinuousFileMonitoringFunction, which Flink 2 does not run. It has the time of"
-        " the newest file that was read, and a FileSource needs the paths of all files that were read",
-        "let the old job read all files, move these elsewhere, and let a FileSource with a new uid read the"
-        " directory; leave this state and that of the file reader out (savepoint remove-operator)",
-        "ContinuousFileMonitoringFunction, PendingSplitsCheckpoint",
+        Verdict.AFTER_MIGRATION,
+        whole_if(_is_of_old_files),
+        "it is the state of ContinuousFileMonitoringFunction, or of the reader behind it, which Flink 2 does not"
+        " run. It has the time of the newest file, and a FileSource needs the paths of all files that were read",
+        "savepoint sources PATH OUT --to-new READER --directory URI lists them and writes the state of a"
+        " FileSource with the uid of the reader; then savepoint migrate OUT",
+        "ContinuousFileMonitoringFunction, PendingSplitsCheckpoint; tried from 1.20.5 to 2.2.1",
         crosses=made_by_1_to_2,
     ),
     Rule(

@@ -17,4 +17,10 @@ def test_an_operator_has_splits_of_the_consumer_whose_state_it_has(tmp_path: Pat
     (tmp_path / "_metadata").write_bytes(CONSUMER)
     (operator,) = Savepoint.open(tmp_path).operators()
     counts = {known.name: len(known.splits(operator)) for known in CONSUMERS}
-    assert counts == {"FlinkKafkaConsumer": 0, "FlinkKinesisConsumer": 6, "RMQSource": 0}
+    assert counts == {
+        "FlinkKafkaConsumer": 0,
+        "FlinkKinesisConsumer": 6,
+        "RMQSource": 0,
+        "ContinuousFileReaderOperator": 0,
+        "ContinuousFileMonitoringFunction": 0,
+    }

@@ -140,4 +140,6 @@ def test_rows_name_their_classes() -> None:
         ("FlinkKafkaProducer", "KafkaSink"),
         ("FlinkKinesisConsumer", "KinesisStreamsSource"),
         ("RMQSource", "the source of RabbitMQ"),
+        ("ContinuousFileReaderOperator", "FileSource"),
+        ("ContinuousFileMonitoringFunction", "FileSource"),
     ]

@@ -162,7 +162,9 @@ def test_a_file_sink_is_known_by_the_types_of_its_states() -> None:
     assert all_findings(STATE_RULES, other, FROM_1_TO_2) == ()
     monitoring = StateFacts("file-monitoring-state", "operator list")
     judged = all_findings(STATE_RULES, monitoring, FROM_1_TO_2)
-    assert [(one.rule, one.verdict) for one in judged] == [("file-monitoring", "not restorable")]
+    assert [(one.rule, one.verdict) for one in judged] == [
+        ("file-monitoring", "restorable after migration")
+    ]
     messages = StateFacts("message-acknowledging-source-state", "operator list")
     judged = all_findings(STATE_RULES, messages, FROM_1_TO_2)
     assert [(one.rule, one.verdict) for one in judged] == [("rabbitmq-source", "not restorable")]
