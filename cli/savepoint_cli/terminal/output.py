@@ -47,6 +47,7 @@ else:
 # Lines of a table besides its rows: a title, the heading, the rule, two notes, an empty line.
 _OTHER_LINES = 6
 _FEWEST_ROWS = 2
+_PART = 1 << 20
 _LABEL_WIDTH = 8
 _NAMES = ("operator", "uid", "table", "sql")
 """Fields that name an operator or a table, which are long in large jobs."""
@@ -364,7 +365,10 @@ def _echo_all(lines: Iterable[str]) -> int:
     """Prints each line as soon as it exists; returns the number of lines."""
     count = 0
     for line in lines:
-        click.echo(line)
+        # As a whole, a line is copied three times.
+        for start in range(0, len(line), _PART):
+            click.echo(line[start : start + _PART], nl=False)
+        click.echo()
         count += 1
     return count
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pyarrow as pa
 
+from savepoint_database.files.text_files import whole_column
 from savepoint_database.types.spark_values import converted, entries_type
 from savepoint_database.types.sql_names import unused
 
@@ -234,7 +235,7 @@ def write_avro(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table
 
 
 def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
-    columns = [column.combine_chunks() for column in table.columns]
+    columns = [whole_column(column) for column in table.columns]
     rows = pa.StructArray.from_arrays(columns, fields=list(table.schema))
     stored = converted(rows, stored_type(rows.type), _stored)
     for start in range(0, len(stored), _ROWS):

@@ -91,7 +91,7 @@ def projected(array: pa.Array, expression: str) -> pa.Array:
     """DuckDB's result of an expression about ``"value"``, per element."""
     table = duckdb.from_arrow(pa.table({"value": array}))
     result = table.project(f'{expression} AS "value"').to_arrow_table()
-    return result.column("value").combine_chunks()
+    return whole_column(result.column("value"))
 
 
 def _bytes(texts: pa.Array) -> pa.Array:
@@ -137,7 +137,9 @@ def json_texts(array: pa.Array) -> pa.Array:
     """Each value as a JSON text; null where the value is."""
     form = converted(array, _shape(array.type, _written_leaf), _written)
     texts = projected(form, 'CAST(to_json("value") AS VARCHAR)')
-    return pc.if_else(array.is_null(), pa.scalar(None, pa.utf8()), texts.cast(pa.utf8()))
+    texts = texts.cast(pa.utf8())
+    # Without nulls, this would only be a copy.
+    return pc.if_else(array.is_null(), None, texts) if array.null_count else texts
 
 
 def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = None) -> pa.Array:
@@ -219,7 +221,7 @@ def _duckdb_type(data_type: pa.DataType) -> str:
 def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     """Writes tables as lines."""
     for table in tables:
-        columns = [_whole(column) for column in table.columns]
+        columns = [whole_column(column) for column in table.columns]
         rows = pa.StructArray.from_arrays(columns, table.schema.names)
         lines = pc.binary_join_element_wise(json_texts(rows), "\n", "")
         _, offsets, data = lines.cast(pa.large_utf8()).buffers()
@@ -298,11 +300,11 @@ def write_csv(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]
 
 
 def _csv_table(csv_schema: pa.Schema, table: pa.Table) -> pa.Table:
-    columns = [_csv_column(_whole(column)) for column in table.columns]
+    columns = [_csv_column(whole_column(column)) for column in table.columns]
     return pa.Table.from_arrays(columns, schema=csv_schema)
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def whole_column(column: pa.ChunkedArray) -> pa.Array:
     """A column in one array; Arrow would copy a single chunk, too."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
