@@ -292,6 +292,9 @@ _FREE_ON_SPARK = {
     "sample": _on_spark("sample", "SOURCE", "OUT", "--fraction", "0.5"),
     "remove-state": _on_spark("remove-state", "SOURCE", "summarize", "count", "OUT"),
     "set-ttl": _on_spark("set-ttl", "SOURCE", "summarize", "count", "on", "OUT"),
+    "expire": _on_spark(
+        "expire", "SOURCE", "stateful", "OUT", "--older-than", "1d", "--at", "2100-01-01T00:00:00Z", sample=_POJOS
+    ),
     "rename-state": _on_spark("rename-state", "SOURCE", "summarize", "count", "number", "OUT"),
     "import-state": _on_spark(
         "import", "FOLDER/counts.csv", "OUT", "--description", "FOLDER/counts.yaml", "--state"
