@@ -84,7 +84,8 @@ def _show(
         return
     for name, rows in changed.items():
         output.rows(name.capitalize(), rows)
-    output.page(plan, *_tables(plan))
+    counts = [("Counts", plan.counts)] if plan.counts else []
+    output.page(plan, *_tables(plan), *counts)
 
 
 def _tables(summary: PlannedSavepoint | WrittenSavepoint) -> list[tuple[str, Sequence[Any]]]:

@@ -306,6 +306,7 @@ from savepoint_functions.windows.window_functions import (
     ProcessWindowFunction,
 )
 from savepoint_spark.bootstrapping import OperatorStateTransformation, WindowedStateTransformation
+from savepoint_spark.changing import ChangeCount
 from savepoint_spark.reading import KeyedStateReaderFunction, TimeWindow, WindowReaderFunction
 from savepoint_spark.session import local_session
 from state_processor.importing.described_import import (
@@ -355,6 +356,7 @@ __all__ = [
     "BroadcastStateBootstrapFunction",
     "BroadcastTransformation",
     "CatalogProblem",
+    "ChangeCount",
     "ClassNotNamedError",
     "ClassToDescribe",
     "ClusterError",

@@ -6,7 +6,7 @@ from savepoint_formats.lazy_names import lazy_names
 from savepoint_spark.changing.canonical import is_of_forst, needs_conversion
 
 if TYPE_CHECKING:
-    from savepoint_spark.changing.change import Change, ChosenKeys, Part
+    from savepoint_spark.changing.change import Change, ChangeCount, ChosenKeys, Part
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.changed_table import ChangedTable
     from savepoint_spark.changing.header_changes import HeaderChanges
@@ -32,6 +32,7 @@ else:
 
 __all__ = [
     "Change",
+    "ChangeCount",
     "ChangedOperator",
     "ChangedTable",
     "ChosenKeys",

@@ -19,10 +19,10 @@ from savepoint_formats.snapshots import class_names
 from savepoint_formats.state_files import StateKind
 from savepoint_formats.values import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
-from savepoint_spark.changing.change import ChosenKeys
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
+from savepoint_spark.changing.counted_changes import counted_values
 from savepoint_spark.changing.hash_codes import hash_code_of
-from savepoint_spark.changing.key_choice import keys_where
+from savepoint_spark.changing.key_choice import DeletedKeys, keys_where
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedLocal, merged_instances
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import ClassRename, TypeSerializerSnapshot
     from savepoint_formats.state_files import State
     from savepoint_formats.tables import Table
-    from savepoint_spark.changing.change import Change
+    from savepoint_spark.changing.change import Change, ChangeCount
     from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.changing.order import StageRule
     from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -71,13 +71,25 @@ class ChangedOperator(OperatorChanges):
         for change in self.changes:
             change.expect_followed(self.operator.name)
         # Keys that move need hash codes, and the new savepoint can't infer those of the old one.
-        ready = self.with_hash_codes() if self.moves_keys else self
-        if (listed := ready._listed()) is not None:
-            tables = tuple(replace(table, deleted=listed) for table in ready.tables)
-            changes = (ChosenKeys(listed), *ready.changes)
-            ready = replace(ready, deleted=None, changes=changes, tables=tables)
+        ready = (self.with_hash_codes() if self.moves_keys else self).with_listed_keys()
         after = type(self)(outcome(ready), hash_code=self.hash_code, earlier=ready)
         return replace(after, is_canonical=self.is_canonical)
+
+    def with_listed_keys(self) -> Self:
+        """The operator whose deleted keys are known, after a job that finds them."""
+        if (listed := self._listed()) is None:
+            return self
+        tables = tuple(replace(table, deleted=listed) for table in self.tables)
+        changes = (DeletedKeys(listed), *self.changes)
+        return replace(self, deleted=None, changes=changes, tables=tables)
+
+    def counts(self, spark: SparkSession) -> Iterator[ChangeCount]:
+        """What all stages do to keys and values; reads the tables that change."""
+        for stage in self.stages:
+            for change in stage.changes:
+                yield from change.counts(stage.operator.name)
+            for table in stage.tables:
+                yield from counted_values(replace(table, spark=spark))
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """See ``SavepointWriter.merge_local``."""

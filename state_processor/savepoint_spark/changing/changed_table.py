@@ -26,6 +26,7 @@ from savepoint_spark.changing.access_times import (
 )
 from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.present_names import (
+    BEFORE,
     not_empty,
     present_columns,
     present_rows,
@@ -159,7 +160,9 @@ class ChangedTable:
         """Whether it has a column of keys, unlike raw state."""
         return self.is_keyed and any(column.name == KEY for column in self.table.columns)
 
-    def data(self, *, with_encoded_keys: bool = False) -> DataFrame:
+    def data(
+        self, *, with_encoded_keys: bool = False, with_values_before: bool = False
+    ) -> DataFrame:
         """The rows after all changes; times of last access are columns next to the values."""
         if self.spark is None:
             raise ValueError("Spark reads the rows of a table, and there is no session")
@@ -170,6 +173,9 @@ class ChangedTable:
             column = column_of(rows, name)[0]
             columns = {timed(name): column, name: without_times(column, state.timed_value)}
             rows = rows.withColumns(columns)
+        for state in self.states if with_values_before else ():
+            column = column_of(rows, self.stored_column(state))[0]
+            rows = rows.withColumn(BEFORE + state.name, column)
         for change in self.changes:
             rows = change.apply(rows)
         return self._present(rows) if with_encoded_keys else rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.pass_through import ListedKeys
+from savepoint_spark.changing.change import ChangeCount, ChosenKeys
 from savepoint_spark.changing.table_rows import ENCODED_KEY
 from savepoint_spark.session.tasks import collected, typed_errors
 
@@ -44,6 +46,17 @@ def _condition(error: AnalysisException) -> str:
     # PySpark 3.5 only has the older name.
     condition = error.getCondition if hasattr(error, "getCondition") else error.getErrorClass
     return condition() or ""
+
+
+@dataclass(frozen=True)
+class DeletedKeys(ChosenKeys):
+    """The keys of ``choice`` go."""
+
+    choice: ListedKeys
+
+    def counts(self, operator: str) -> Iterable[ChangeCount]:
+        """See ``Change``."""
+        yield ChangeCount(operator, "", None, 0, len(self.choice.keys))
 
 
 def listed_keys(keys: DataFrame) -> ListedKeys:

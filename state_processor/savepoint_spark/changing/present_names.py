@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     Names = Mapping[str, str | None]
 
 
+BEFORE = "$before "
+"""Beginning of the columns with the values before the changes, where these are counted."""
+
+
 def present_columns(table: Table, names: Names) -> dict[str, str]:
     """The column of each state that is there, by the name of the state in the savepoint."""
     present = {state.name: names.get(state.name, state.name) for state in table.states}
@@ -55,8 +59,9 @@ def with_names(data: DataFrame, table: Table, before: Names, after: Names) -> Da
     selected = data.select(
         *(column_of(data, name)[0].alias(other) for name, other in renamed if other is not None)
     )
+    counted = (name for name in selected.columns if name.startswith(BEFORE))
     # Without an alias, Spark finds columns that are not selected in a condition, too.
-    return present_rows(selected.alias("$present"), new.values())
+    return present_rows(selected.alias("$present"), (*new.values(), *counted))
 
 
 def present_rows(data: DataFrame, columns: Iterable[str]) -> DataFrame:

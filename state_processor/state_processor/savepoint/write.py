@@ -33,11 +33,14 @@ from state_processor.savepoint.planned_operator import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pyspark.sql import SparkSession
+
     from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
     from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot import Progress
+    from savepoint_spark.changing import ChangeCount
     from state_processor.savepoint.planned_operator import PlannedOperator
     from state_processor.savepoint.writer import SavepointWriter
 
@@ -85,6 +88,8 @@ class PlannedSavepoint:
         operators: Its operators.
         sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
         masked: Its fields, if it is masked: with their methods, and counts of changed values.
+        counts: How many values change and how many keys are deleted, by state; only after a check
+            with a session.
     """
 
     path: str
@@ -96,6 +101,7 @@ class PlannedSavepoint:
     operators: tuple[WrittenOperator, ...]
     sql_changes: tuple[SqlChange, ...] = ()
     masked: tuple[MaskedField, ...] = ()
+    counts: tuple[ChangeCount, ...] = ()
 
     def __repr__(self) -> str:
         count = len(self.operators)
@@ -155,7 +161,7 @@ def planned_savepoint(
     operators = writer.operators
     if check:
         _expect_key_types(writer)
-        operators = tuple(planned.with_hash_codes() for planned in operators)
+        operators = tuple(_with_listed_keys(planned).with_hash_codes() for planned in operators)
         _check(writer, operators)
     masked = _masked(writer) if check and writer.spark is not None else ()
     return PlannedSavepoint(
@@ -168,6 +174,7 @@ def planned_savepoint(
         tuple(_planned(operator, copies) for operator in operators),
         writer.sql_changes,
         masked,
+        _counts(writer.spark, operators) if check and writer.spark is not None else (),
     )
 
 
@@ -223,6 +230,18 @@ def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
         for field in change.fields(stage, writer.spark)
     )
     return (*counted, *writer.unmasked)
+
+
+def _with_listed_keys(planned: PlannedOperator) -> PlannedOperator:
+    """The operator whose deleted keys are known, so that a check and a count need them once."""
+    if not isinstance(planned, AlteredOperator):
+        return planned
+    return planned.changed(lambda operator: operator.with_listed_keys())
+
+
+def _counts(spark: SparkSession, operators: tuple[PlannedOperator, ...]) -> tuple[ChangeCount, ...]:
+    changes = (it.changes for it in operators if isinstance(it, AlteredOperator))
+    return tuple(count for change in changes for count in change.counts(spark))
 
 
 def _check(writer: SavepointWriter, operators: tuple[PlannedOperator, ...]) -> None:
