@@ -131,7 +131,8 @@ class MaskPlan:
                 watched[place.state] = watched.get(place.state, frozenset()) | {place.field}
         if not rules:
             return None
-        return MaskedOperator(self.operator.name, _kryo(self.operator), rules, watched)
+        kryo, names = _kryo(self.operator), self.operator.names
+        return MaskedOperator(self.operator.name, kryo, rules, watched, names=names)
 
     def told(self, tallies: Tallies) -> Iterator[MaskedField]:
         """The answer: all fields with a rule, and all others that may hold personal data."""

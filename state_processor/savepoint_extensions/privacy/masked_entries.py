@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing import HashKeys
     from savepoint_formats.layout import Layout
     from savepoint_formats.pass_through import KeyGroups
-    from savepoint_formats.state_files import State, StateChunk
+    from savepoint_formats.state_files import State, StateChunk, StateNames
     from savepoint_formats.values import KryoDialect
 
 KEY_FIELDS = {"key": "key", "namespace": "namespace", "user_key": "map_key"}
@@ -62,6 +62,7 @@ class MaskedOperator:
         rules: State -> field -> its rule. Fields without a rule, or that a rule keeps, are left out.
         watched: State -> its fields that may have bytes that can't be decoded.
         hash_keys: Hash codes of keys that their type doesn't tell.
+        names: Names of fields that only the plan of a query tells, and that rules have.
     """
 
     name: str
@@ -69,6 +70,7 @@ class MaskedOperator:
     rules: Mapping[str, Mapping[str, Rule]]
     watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
     hash_keys: HashKeys | None = None
+    names: StateNames | None = None
 
     @property
     def moves_keys(self) -> bool:
@@ -96,7 +98,7 @@ class MaskedOperator:
             UnencodableError: A masked value doesn't fit its type.
             UndecodableError: A value can't be read.
         """
-        state, entries = state_chunk.state, state_chunk.entries
+        state, entries = state_chunk.state.with_names(self.names), state_chunk.entries
         rules = self.rules.get(state.name)
         if rules is None:
             return entries

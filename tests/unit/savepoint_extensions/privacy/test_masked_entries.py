@@ -16,8 +16,12 @@ from savepoint_formats.pass_through.divided_entries import decoded_keys
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.state_files.state import entry_layouts, key_layout
+from savepoint_spark.changing.stored_rows import stored_chunks
+from state_processor import Savepoint
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from savepoint_extensions.privacy.masked_entries import MaskedOperator, Tallies
     from savepoint_formats.state_files.state_chunk import StateChunk
 
@@ -56,6 +60,33 @@ def test_keys_are_masked_in_all_states_and_timers(name: str) -> None:
         groups = masked.key_groups(piece, new.entries, count)
         moved += int(np.count_nonzero(groups != piece.key_groups))
     assert moved > sum(len(piece.entries) for piece in pieces) / 2
+
+
+SQL = "stream-exec-group-aggregate_1/group-aggregate-simple"
+
+
+def test_columns_of_a_query_are_masked_by_their_names(corpus: Path) -> None:
+    plan = corpus / "sql-plans" / f"{SQL}.json"
+    opened = Savepoint.open(corpus / "sql" / SQL, plan=plan)
+    operator = opened.operator("4_group-aggregate")
+    rules = MaskRules.of_text(
+        "rules: [{field: key.b, method: hash}, {field: value.min_c, method: hash}]"
+    )
+    masked = MaskPlan.of(operator, rules).masked()
+    assert masked is not None
+    texts = set[str]()
+    for piece in stored_chunks(operator, "accState"):
+        tallies: Tallies = {}
+        new = masked.tallied(piece, tallies)
+        assert {field: tally.changed for (_, field), tally in tallies.items()} == {
+            **dict.fromkeys(("key.b", "value.min_c"), len(piece.entries)),
+        }
+        _, layout = entry_layouts(piece.state)
+        assert layout is not None
+        assert not any(b"H" in value for value in new.values.to_pylist())
+        values = decoded(new.values, layout, operator.kryo).to_pylist()
+        texts.update(value["f3"] for value in values)
+    assert texts == {hashed("Hi"), hashed("Hello")}
 
 
 def test_states_without_a_rule_pass_through() -> None:
