@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing import HashKeys
     from savepoint_formats.pass_through import EntryChange, KeyChoice
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.state_files import StateMetaInfo, Step
+    from savepoint_formats.state_files import StateMetaInfo, StateNames, Step
     from savepoint_formats.values import KryoDialect
     from savepoint_spark.changing.local_write import LocalKeyedPlan
     from savepoint_spark.changing.operator_changes import OperatorChanges
@@ -111,6 +111,10 @@ class Change:
     def new_kryo(self, kryo: KryoDialect) -> KryoDialect:
         """The Kryo of the objects in touched states afterwards."""
         return kryo
+
+    def new_names(self, names: StateNames | None) -> StateNames | None:
+        """The names of fields that no file has, afterwards."""
+        return names
 
     def entries(self, hash_keys: HashKeys | None) -> EntryChange | None:
         """Writes keyed entries anew, or None; ``hash_keys`` as for a rescale."""

@@ -50,7 +50,10 @@ Stored: TypeAlias = "dict[str, tuple[NewOperatorState, tuple[Step, ...]]]"
 def outcome(change: OperatorChanges) -> Operator:
     """The operator after its changes."""
     operator = change.operator
-    after = replace(operator, kryo=_kryo(change))
+    names = operator.names
+    for of_stored in change.changes:
+        names = of_stored.new_names(names)
+    after = replace(operator, kryo=_kryo(change), names=names)
     subtasks = operator.record.subtasks
     has_keys = operator.has_keyed_state or change.added.keyed is not None
     if change.touches(is_keyed=True) and has_keys:
