@@ -12,6 +12,7 @@ import warnings
 from collections import Counter, defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,18 +41,24 @@ class Scenario:
         snapshot: The format of a savepoint, or ``checkpoint`` for a retained one.
         parallelism: That of the job of Flink 2.
         flink: Its Flink; by default that of the connector.
+        legacy: The release of the old job's connector.
     """
 
     name: str
     snapshot: str
     parallelism: int
     flink: str = ""
+    legacy: str = LEGACY
 
 
-NEWEST = Scenario("newest", "NATIVE", 1, "2.3.0")
+AT_NIGHT = (
+    Scenario("of-1.17", "CANONICAL", 3, legacy="3.0.2-1.17"),
+    Scenario("of-1.18", "checkpoint", 1, legacy="3.2.0-1.18"),
+    Scenario("newest", "NATIVE", 1, "2.3.0"),
+)
 # The process of the last one is killed; the jobs before are cancelled.
 SCENARIOS = (
-    *([NEWEST] if os.environ.get(VARIABLE) else []),
+    *(AT_NIGHT if os.environ.get(VARIABLE) else ()),
     Scenario("retained", "checkpoint", 1),
     Scenario("native", "NATIVE", 3),
     Scenario("killed", "CANONICAL", 3),
@@ -107,15 +114,17 @@ def _left(old: Answering, broker: Broker, folder: Path, scenario: Scenario) -> s
 
 @pytest.fixture(scope="module")
 def migration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Migration]:
-    expect_jars(LEGACY, CURRENT)
+    expect_jars(*{scenario.legacy for scenario in SCENARIOS}, CURRENT)
     folder = tmp_path_factory.mktemp("kafka")
     with ExitStack() as running:
         own = running.enter_context(broker(folder))
-        with kafka_jobs(LEGACY, folder) as old:
-            stopped = _stopped(old, own, folder)
-            savepoints = {
-                scenario.name: _left(old, own, folder, scenario) for scenario in SCENARIOS
-            }
+        savepoints = {}
+        for legacy, scenarios in groupby(SCENARIOS, lambda scenario: scenario.legacy):
+            with kafka_jobs(legacy, folder) as old:
+                if legacy == LEGACY:
+                    stopped = _stopped(old, own, folder)
+                for scenario in scenarios:
+                    savepoints[scenario.name] = _left(old, own, folder, scenario)
         jobs = running.enter_context(kafka_jobs(CURRENT, folder))
         yield Migration(own, folder, savepoints, stopped, jobs)
 

@@ -8,13 +8,15 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.flink.api.common.JobID;
-import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.functions.RichMapFunction;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.runtime.jobgraph.JobGraph;
+import org.apache.flink.runtime.state.FunctionInitializationContext;
+import org.apache.flink.runtime.state.FunctionSnapshotContext;
+import org.apache.flink.streaming.api.checkpoint.CheckpointedFunction;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.util.ExceptionUtils;
 import shop.LocalCluster;
@@ -122,13 +124,19 @@ public final class Jobs {
     }
 
     /** Number -> key, count of the key, and number. */
-    public static final class Counting extends RichMapFunction<String, String> {
+    public static final class Counting extends RichMapFunction<String, String>
+            implements CheckpointedFunction {
         private transient ValueState<Long> count;
 
         @Override
-        public void open(OpenContext context) {
-            count = getRuntimeContext().getState(new ValueStateDescriptor<>("count", Long.class));
+        public void initializeState(FunctionInitializationContext context) throws Exception {
+            count =
+                    context.getKeyedStateStore()
+                            .getState(new ValueStateDescriptor<>("count", Long.class));
         }
+
+        @Override
+        public void snapshotState(FunctionSnapshotContext context) {}
 
         @Override
         public String map(String number) throws Exception {
