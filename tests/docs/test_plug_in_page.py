@@ -21,6 +21,7 @@ def blocks(language: str) -> list[str]:
         ("python", "shop_savepoint/serializers.py"),
         ("toml", "pyproject.toml"),
         ("text", "shop_savepoint/commands.py"),
+        ("text", "shop_savepoint/connectors.py"),
     ],
 )
 def test_a_block_of_the_page_is_in_the_file(language: str, file: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.plug_ins import EXAMPLE, example_in
 
 pytest.importorskip("grpc", reason="Spark Connect is not installed: pip install -e '.[connect]'")
 
@@ -32,7 +33,7 @@ from state_processor import Savepoint, Types, ValueStateDescriptor
 from savepoint_spark.session.java_runtime import ensure_java
 from savepoint_spark.session.session import task_count
 
-sample, folder = sys.argv[1:]
+sample, prices, folder = sys.argv[1:]
 ensure_java()
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
@@ -73,6 +74,27 @@ counted.with_state("words", "n", more).write(folder + "/changed")
 changed = Savepoint.load(spark, folder + "/changed", uids=["words"])
 found["changed"] = sorted(map(list, changed.read_keyed_state("words").collect()))
 
+def amounts(path):
+    rows = Savepoint.load(spark, path, uids=["prices"]).read_keyed_state("prices")
+    return [str(it) for it in rows.selectExpr("sum(price.amount)", "count(price.`$undecoded`)").collect()[0]]
+
+found["amounts"] = amounts(prices)
+shop = Savepoint.load(spark, prices, uids=["prices"])
+dearer = "named_struct('amount', CAST(price.amount + 1 AS DECIMAL(18, 2)), 'currency', price.currency)"
+shop.update_state("prices", "price", dearer).write(folder + "/dearer")
+found["dearer"] = amounts(folder + "/dearer")
+new = Savepoint.load(spark, folder + "/dearer", uids=["prices"])
+found["keys"] = new.read_keyed_state("prices").where("price.amount > 0").count()
+money = Types.custom("shop.MoneySerializer$MoneySerializerSnapshot")
+spent = spark.createDataFrame([("ann", 5)], "name STRING, units INT").selectExpr(
+    "name", "named_struct('amount', CAST(units AS DECIMAL(18, 2)), 'currency', 'EUR') AS value"
+)
+by_name = OperatorTransformation.bootstrap_with(spent).key_by("name")
+made = by_name.with_state(ValueStateDescriptor("value", money))
+writer.with_operator("spent", made).write(folder + "/spent")
+read = Savepoint.load(spark, folder + "/spent", uids=["spent"]).read_keyed_state("spent")
+found["spent"] = [str(it) for it in read.select("key", "value.amount", "value.currency").collect()[0]]
+
 def refused(call):
     try:
         call()
@@ -92,10 +114,12 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Results of the jobs."""
-    folder = tmp_path_factory.mktemp("connect")
+    folder, plug_in = (tmp_path_factory.mktemp(name) for name in ("connect", "plug_in"))
+    # The server of the session and its workers inherit the path, so that all of them have the plug-in.
+    path = os.pathsep.join(filter(None, [str(example_in(plug_in)), os.environ.get("PYTHONPATH")]))
     ended = subprocess.run(
-        [sys.executable, "-c", JOBS, str(SAMPLE), str(folder)],
-        env=os.environ | {"PYTHONWARNINGS": "ignore"},
+        [sys.executable, "-c", JOBS, str(SAMPLE), str(EXAMPLE / "savepoint"), str(folder)],
+        env=os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -127,6 +151,14 @@ def test_the_parallelism_is_that_of_the_server(found: dict[str, Any]) -> None:
 def test_state_is_made_and_changed(found: dict[str, Any]) -> None:
     assert found["counted"] == [["a", 2], ["b", 1]]
     assert found["changed"] == [["a", 12], ["b", 11]]
+
+
+def test_values_of_a_plug_in_are_read_and_written(found: dict[str, Any]) -> None:
+    rows = int(found["keys"])
+    assert rows > 0
+    assert found["amounts"] == ["2832.25", "0"]
+    assert found["dearer"] == [f"{2832.25 + rows:.2f}", "0"]
+    assert found["spent"] == ["ann", "5.00", "EUR"]
 
 
 def test_what_it_cannot_carry_is_refused_in_a_line(found: dict[str, Any]) -> None:
