@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from faults.ways import Place
 
-_BUCKET = "faults"
 _DAYS = 2 * 24 * 3600
 
 # Nobody can clean up who is dead, or whose store is gone.
@@ -36,12 +35,20 @@ class Requests(Points):
         master: As Spark has it; empty for commands without Spark.
         server: The store.
         proxy: What the driver asks in its place.
+        bucket: Name of the bucket, which is made: two may share a store.
     """
 
-    def __init__(self, folder: Path, master: str, server: S3Server, proxy: StrikingProxy) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        master: str,
+        server: S3Server,
+        proxy: StrikingProxy,
+        bucket: str = "faults",
+    ) -> None:
         self._server, self._proxy, self._action = server, proxy, ""
         self._sources: dict[str, dict[str, str]] = {}
-        server.bucket(_BUCKET)
+        self._bucket = server.bucket(bucket)
         super().__init__(folder, master)
 
     def _arm(self, place: Place, point: int = 0, action: str = "") -> None:
@@ -70,10 +77,10 @@ class Requests(Points):
         # A file stays that the store does not let go.
         name = call.partition("?")[0].rpartition("/")[2]
         faults = [fault for fault in faults if fault != f"left over: ['{name}']"]
-        uploads = self._server.client.list_multipart_uploads(Bucket=_BUCKET).get("Uploads", [])
+        uploads = self._server.client.list_multipart_uploads(Bucket=self._bucket).get("Uploads", [])
         for upload in uploads:
             self._server.client.abort_multipart_upload(
-                Bucket=_BUCKET, Key=upload["Key"], UploadId=upload["UploadId"]
+                Bucket=self._bucket, Key=upload["Key"], UploadId=upload["UploadId"]
             )
         if self._digests(Path(place.source)) != self._sources[place.source]:
             faults.append("the source is another one")
@@ -87,7 +94,7 @@ class Requests(Points):
         # A write that died has a claim until its sign is old, and an export until its file is.
         for key in self._digests(Path(place.target)):
             if "/write-" in key or "/." in key:
-                self._server.age(_BUCKET, key, _DAYS)
+                self._server.age(self._bucket, key, _DAYS)
         return super()._write_again(name, place)
 
     def _place(self, name: str) -> Place:
@@ -99,11 +106,11 @@ class Requests(Points):
 
     def _remove(self, place: Place) -> None:
         for key in self._digests(Path(place.target)):
-            self._server.client.delete_object(Bucket=_BUCKET, Key=key)
+            self._server.client.delete_object(Bucket=self._bucket, Key=key)
         super()._remove(place)
 
     def _uri(self, path: str) -> str:
-        return self._server.uri(_BUCKET, self._key(Path(path))).replace(
+        return self._server.uri(self._bucket, self._key(Path(path))).replace(
             self._proxy.store, self._proxy.address
         )
 
@@ -114,7 +121,7 @@ class Requests(Points):
     def _digests(self, folder: Path) -> dict[str, str]:
         """Keys of all objects of a directory, and digests of their contents."""
         prefix = f"{self._key(folder)}/"
-        listing = self._server.client.list_objects_v2(Bucket=_BUCKET, Prefix=prefix)
+        listing = self._server.client.list_objects_v2(Bucket=self._bucket, Prefix=prefix)
         objects = listing.get("Contents", [])
         # Some stand for directories.
         return {one["Key"]: one["ETag"] for one in objects if not one["Key"].endswith("/")}
@@ -123,12 +130,14 @@ class Requests(Points):
         """Copies a directory to the store, unless it is there."""
         if folder.is_dir() and not self._digests(folder):
             for file in folder.iterdir():
-                self._server.put(_BUCKET, f"{self._key(folder)}/{file.name}", file.read_bytes())
+                self._server.put(
+                    self._bucket, f"{self._key(folder)}/{file.name}", file.read_bytes()
+                )
 
     def _get(self, folder: Path) -> None:
         """Copies a directory from the store."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for key in self._digests(folder):
-            stored = self._server.client.get_object(Bucket=_BUCKET, Key=key)
+            stored = self._server.client.get_object(Bucket=self._bucket, Key=key)
             (folder / Path(key).name).write_bytes(stored["Body"].read())

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from faults.losses import Losses, Written
 from faults.points import Points
+from faults.requests import Requests
 from faults.rounds import Rounds
+from support.nightly import nightly
+from support.striking_proxy import STRIKES, StrikingProxy
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from support.s3_server import S3Server
 
 
 def test_what_dies_while_it_writes_harms_nothing(tmp_path: Path) -> None:
@@ -41,6 +46,23 @@ def test_calls_of_tasks_and_of_the_driver_are_struck_and_nothing_is_lost(tmp_pat
         points.close()
     assert [fault for strike in done for fault in strike.faults] == []
     assert sum(bool(strike.call) for strike in done) >= 6
+
+
+@nightly
+def test_requests_of_tasks_and_of_the_driver_are_struck_and_nothing_is_lost(
+    s3_server: S3Server, tmp_path: Path
+) -> None:
+    if which("gcc") is None:
+        pytest.skip("no C compiler")
+    ways = ("merge-local", "rename-field", "set-ttl", "expire")
+    with StrikingProxy.running(s3_server.address) as proxy:
+        points = Requests(tmp_path, "local[2, 4]", s3_server, proxy, "strikes-on-spark")
+        try:
+            done = [one for way in ways for one in points.strikes(way, STRIKES, every=7)]
+        finally:
+            points.close()
+    assert [fault for strike in done for fault in strike.faults] == []
+    assert {strike.action for strike in done} == {*STRIKES}
 
 
 def test_writes_that_lose_an_executor_or_are_overtaken_are_whole(tmp_path: Path) -> None:

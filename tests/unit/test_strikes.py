@@ -60,15 +60,16 @@ def test_nothing_lies_beside_an_export(points: Points) -> None:
     assert {"write", "fsync", "link", "unlink"} <= {strike.call for strike in done}
 
 
+@pytest.mark.parametrize("way", ["copy", "sources-over"])
 def test_requests_to_a_store_are_struck_and_nothing_is_lost(
-    s3_server: S3Server, tmp_path: Path
+    way: str, s3_server: S3Server, tmp_path: Path
 ) -> None:
     if which("gcc") is None:
         pytest.skip("no C compiler")
     with StrikingProxy.running(s3_server.address) as proxy:
-        points = Requests(tmp_path, "", s3_server, proxy)
+        points = Requests(tmp_path, "", s3_server, proxy, f"strikes-{way}")
         try:
-            done = list(points.strikes("copy", STRIKES, every=6))
+            done = list(points.strikes(way, STRIKES, every=6))
         finally:
             points.close()
     assert [fault for strike in done for fault in strike.faults] == []
