@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[3]
 LOCKS = ROOT / ".ci" / "requirements"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-INSTALLERS = (".ci/install", "action.yml", "Dockerfile", ".github/workflows/release.yml")
+INSTALLERS = (
+    *(".ci/install", ".ci/package", "action.yml", "Dockerfile"),
+    *(f".github/workflows/{name}.yml" for name in ("checks", "nightly", "release")),
+)
 
 # Each lock, and the extras that it covers.
 COVERED = {"all": ("test", "release"), "light": ("s3",), "spark": ("s3", "spark")}
@@ -76,6 +81,39 @@ def test_nothing_is_installed_without_a_hash(path: str) -> None:
     text = (ROOT / path).read_text(encoding="utf-8").replace("\\\n", " ")
     # A user of the action may name another package.
     text = text.replace('pip install --quiet "$INSTALL"', "")
-    for line in re.findall(r"pip\"? install .*", text):
+    # A package without an index comes from files that were downloaded with their hashes.
+    checked = "--require-hashes|--no-deps|--no-index"
+    for line in re.findall(r"pip\"? (?:install|download) .*", text):
         for command in line.split("&&"):
-            assert "install" not in command or re.search("--require-hashes|--no-deps", command)
+            assert not re.search("install|download", command) or re.search(checked, command), line
+
+
+@pytest.mark.parametrize("name", ["checks", "nightly", "release"])
+def test_a_workflow_names_actions_by_hash_and_may_read_only(name: str) -> None:
+    workflow = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    actions = [step["uses"] for step in steps if "uses" in step]
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action) for action in actions), actions
+    for step in steps:
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+        # What GitHub puts into a script could be a command; the environment has it as text.
+        assert "${{" not in step.get("run", ""), step
+
+
+def test_no_image_is_pushed_whose_base_has_no_digest() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    steps = yaml.safe_load(workflow)["jobs"]["images"]["steps"]
+    names = [step.get("name", "") for step in steps]
+    check = steps[names.index("The base image is named by its digest")]
+    assert names.index("Push") > names.index(check["name"])
+    assert check["if"] == steps[names.index("Push")]["if"]
+    for base, code in {
+        "python:3.12-slim": 1,
+        f"python:3.12-slim@sha256:{'0' * 64}": 0,
+        "python@sha256:short": 1,
+        "": 1,
+    }.items():
+        call = ["bash", "-e", "-c", check["run"]]
+        assert subprocess.run(call, env={"PYTHON": base}, check=False).returncode == code, base
