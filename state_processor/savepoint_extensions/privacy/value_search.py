@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from savepoint_database.audit.key_state import key_texts
 from savepoint_extensions.privacy.field_walk import FieldWalk
 from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
+from savepoint_extensions.privacy.shown_values import is_shown
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.metadata import KeyGroupsHandle
@@ -181,7 +181,7 @@ class ValueSearch:
             if self._sought.has_others:
                 self._note("values that are bytes are only searched as text")
             self._note_compressed(values)
-            return bool(self._in_bytes(values).any()) or self._is_shown(values)
+            return bool(self._in_bytes(values).any()) or is_shown(values, self._sought.values)
         if pa.types.is_string(values.type):
             if self._contains:
                 return any(
@@ -189,24 +189,7 @@ class ValueSearch:
                     for text in self._sought.spellings
                 )
             return bool(pc.any(pc.is_in(values, pa.array(self._sought.spellings))).as_py())
-        return self._is_shown(values)
-
-    def _is_shown(self, values: pa.Array) -> bool:
-        """Whether a number, time or bytes in hexadecimal is shown as a text that is looked for."""
-        if pa.types.is_integer(values.type):
-            numbers = [int(text) for text in self._sought.values if _is_number(text, values.type)]
-            return bool(numbers) and bool(
-                pc.any(pc.is_in(values, pa.array(numbers, values.type))).as_py()
-            )
-        if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
-            return False
-        if pa.types.is_decimal(values.type) or pa.types.is_floating(values.type):
-            numbers = [equal for text in self._sought.values for equal in _equal(text, values.type)]
-            return bool(numbers) and bool(
-                pc.any(pc.is_in(values, pa.array(numbers, values.type))).as_py()
-            )
-        distinct = values if pa.types.is_nested(values.type) else values.unique()
-        return any(text in self._sought.values for text in key_texts(distinct.drop_null()))
+        return is_shown(values, self._sought.values)
 
     def _note_compressed(self, values: pa.Array) -> None:
         """Notes bytes that begin like a compressed file: they may have any text."""
@@ -227,23 +210,6 @@ class ValueSearch:
             matches = pc.fill_null(pc.match_substring(whole, form), fill_value=False)
             has_form |= matches.to_numpy(zero_copy_only=False)
         return has_form
-
-
-def _equal(text: str, data_type: pa.DataType) -> Iterator[pa.Scalar]:
-    """The decimal or floating-point number that a text is, whatever zeros it has: none or one."""
-    try:
-        number = Decimal(text)
-        yield pa.scalar(float(number) if pa.types.is_floating(data_type) else number, data_type)
-    except (InvalidOperation, OverflowError, pa.ArrowInvalid):
-        return
-
-
-def _is_number(text: str, data_type: pa.DataType) -> bool:
-    try:
-        pa.scalar(int(text), data_type)
-    except (ValueError, OverflowError, pa.ArrowInvalid):
-        return False
-    return True
 
 
 def _key_texts(
