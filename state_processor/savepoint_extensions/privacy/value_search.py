@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from savepoint_database.audit.key_state import key_texts
 from savepoint_extensions.privacy.field_walk import FieldWalk
+from savepoint_extensions.privacy.mask_methods import FieldType
+from savepoint_extensions.privacy.mask_plan import mask_fields
 from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
-from savepoint_extensions.privacy.shown_values import is_shown
+from savepoint_extensions.privacy.shown_values import is_number_among, is_shown
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.metadata import KeyGroupsHandle
@@ -71,11 +73,18 @@ class ValueSearch:
         self.table_entries = 0
         """Current entries of keyed state in tables of RocksDB."""
         self.problems: list[str] = []
+        self._decimals: frozenset[tuple[str, str]] = frozenset()
+        """States, empty for keys, and fields with numbers of any size, which are texts in Arrow."""
 
     def in_operator(self, operator: Operator) -> Iterator[Hit]:
         """All places in keyed and operator state; problems are noted."""
         try:
             operator.expect_read()
+            self._decimals = frozenset(
+                (place.state, place.field)
+                for place in mask_fields(operator)
+                if place.type is FieldType.DECIMAL
+            )
             keyed = [state for state in operator.catalog.states if state.kind.is_keyed]
             if keyed:
                 yield from self._keyed(operator, keyed)
@@ -102,10 +111,10 @@ class ValueSearch:
     def _in_chunk(self, state_chunk: StateChunk, operator: Operator) -> Iterator[Hit]:
         state, entries, kryo = state_chunk.state, state_chunk.entries, operator.kryo
         key_of, value_of = entry_layouts(state.with_open_pojos())
-        hits = list(self._in_data(entries.keys, key_of, kryo, walked_keys))
+        hits = list(self._in_data(entries.keys, key_of, kryo, walked_keys, state.name))
         if value_of is not None:
             walk = partial(walked_values, state)
-            hits += self._in_data(entries.values, value_of, kryo, walk)
+            hits += self._in_data(entries.values, value_of, kryo, walk, state.name)
         if not hits:
             return
         rows = np.array([row for row, _ in hits])
@@ -121,13 +130,18 @@ class ValueSearch:
             try:
                 for data in element_arrays(operator.directory, split.handle, state.name):
                     self.entries += len(data)
-                    for _, name in self._in_data(data, layout, operator.kryo, walk):
+                    for _, name in self._in_data(data, layout, operator.kryo, walk, state.name):
                         yield state.job_name, name, None
             except SavepointError as error:
                 self.problems.append(f"operator {operator.name}, state {state.name!r}: {error}")
 
     def _in_data(
-        self, data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None, walk: Walk
+        self,
+        data: pa.LargeBinaryArray,
+        layout: Layout,
+        kryo: KryoDialect | None,
+        walk: Walk,
+        state: str,
     ) -> Iterator[tuple[int, str]]:
         """Rows and fields that have a value; rows that can't be decoded are searched as bytes."""
         try:
@@ -137,33 +151,34 @@ class ValueSearch:
             for row in np.flatnonzero(self._in_bytes(data)).tolist():
                 yield row, BYTES
             return
-        yield from self._bisected(column, np.arange(len(column)), walk)
+        yield from self._bisected(column, np.arange(len(column)), walk, state)
 
     def _bisected(
-        self, column: pa.Array, rows: NDArray[np.int64], walk: Walk
+        self, column: pa.Array, rows: NDArray[np.int64], walk: Walk, state: str
     ) -> Iterator[tuple[int, str]]:
         """The rows with a value, found by halving; halves without one are skipped."""
-        names = self._fields_in(column.take(pa.array(rows)), walk) if len(rows) else []
+        names = self._fields_in(column.take(pa.array(rows)), walk, state) if len(rows) else []
         if names and len(rows) == 1:
             for name in names:
                 yield int(rows[0]), name
         elif names:
             middle = len(rows) // 2
-            yield from self._bisected(column, rows[:middle], walk)
-            yield from self._bisected(column, rows[middle:], walk)
+            yield from self._bisected(column, rows[:middle], walk, state)
+            yield from self._bisected(column, rows[middle:], walk, state)
 
-    def _fields_in(self, column: pa.Array, walk: Walk) -> list[str]:
+    def _fields_in(self, column: pa.Array, walk: Walk, state: str) -> list[str]:
         names: dict[str, None] = {}
 
         def leaf(name: str, values: pa.Array) -> pa.Array:
-            if name not in names and self._is_in(values):
+            is_decimal = not self._decimals.isdisjoint(((state, name), ("", name)))
+            if name not in names and self._is_in(values, is_decimal=is_decimal):
                 names[name] = None
             return values
 
         walk(column, FieldWalk(leaf))
         return list(names)
 
-    def _is_in(self, values: pa.Array) -> bool:
+    def _is_in(self, values: pa.Array, *, is_decimal: bool = False) -> bool:
         """Whether any value of a leaf is, or contains, a searched text."""
         if values.null_count == len(values):
             return False
@@ -183,6 +198,8 @@ class ValueSearch:
             self._note_compressed(values)
             return bool(self._in_bytes(values).any()) or is_shown(values, self._sought.values)
         if pa.types.is_string(values.type):
+            if is_decimal and is_number_among(values, self._sought.values):
+                return True
             if self._contains:
                 return any(
                     pc.any(pc.match_substring(values, text)).as_py()

@@ -356,6 +356,16 @@ def test_compressed_bytes_make_an_answer_unknown(tmp_path: Path) -> None:
     assert any("compressed by gzip" in problem for problem in answer.snapshots[0].problems)
 
 
+def test_numbers_of_any_size_are_found_whatever_zeros_they_have() -> None:
+    opened = Sample("states-2.2.1-hashmap-canonical").open()
+    rows = Sample("states-2.2.1-hashmap-canonical").keyed_state("stateful")
+    row = next(row for row in rows if float(row["balance"] or 0) > 0)
+    for text in (f"{row['balance']}00", f"00{row['balance']}"):
+        assert ("balance", "value", row["key"]) in places(find_in(opened, [text])), text
+    other = find_in(opened, [f"{row['balance']}001"])
+    assert not any(state == "balance" for state, *_ in places(other))
+
+
 def test_numbers_are_equal_whatever_zeros_they_have() -> None:
     for text, is_there in (("12.5", True), ("12.50", True), ("12.51", False), ("x", False)):
         for data_type in (pa.decimal128(10, 2), pa.float64(), pa.float32()):
