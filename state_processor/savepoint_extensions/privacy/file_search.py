@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _SST_SUFFIX = ".sst"
 _MANIFEST_PREFIX = "MANIFEST-"
+_LOG_SUFFIX = ".log"
+_BLOB_SUFFIX = ".blob"
 _REWRITE = "; delete-keys --rewrite writes the operator without them"
 
 
@@ -41,8 +43,8 @@ class FileSearch:
         self.digests: dict[str, str] = {}
         """SHA-256 by file."""
         self.problems: list[str] = []
-        self._parts: set[tuple[str, int]] = set()
-        """Files, or ranges of files that have several of Flink's, whose contents were searched."""
+        self._parts: set[tuple[str, int, bool]] = set()
+        """Files, or ranges of files that have several of Flink's, whose contents were searched; as tables or not."""
 
     def in_metadata(self, snapshot: Snapshot) -> None:
         """Searches ``_metadata``, which may have state of operators."""
@@ -58,10 +60,7 @@ class FileSearch:
             try:
                 is_table = reference.role.endswith(_SST_SUFFIX)
                 versions += self._in_file(operator.name, file, is_table=is_table)
-                if reference.role.startswith(_MANIFEST_PREFIX):
-                    # Heads of records divide its texts.
-                    self._count(_path_of(file), version_edits(file))
-                    has_former |= has_former_keys(file)
+                has_former |= self._in_log(reference.role, file)
             except SavepointError as error:
                 self.problems.append(f"{file.path}: {error}")
         hidden = list(self._hidden(operator, versions > living, has_former))
@@ -76,14 +75,28 @@ class FileSearch:
                 # Flink can merge many files into one; tables are ranges of it.
                 whole = replace(file, start=0, size=None, declared_size=None)
                 self._digest(path, whole.chunks(CHUNK_SIZE))
-            if (path, file.start) in self._parts:
+            if (path, file.start, is_table) in self._parts:
                 return 0
-            self._parts.add((path, file.start))
+            self._parts.add((path, file.start, is_table))
         if is_table:
             return self._in_table(file, path)
         if not is_inline:
             self._in_frames(file, path)
         return 0
+
+    def _in_log(self, role: str, file: StateFile) -> bool:
+        """Searches a log of RocksDB, by its role; returns whether it may have keys of former tables."""
+        is_manifest, is_log = role.startswith(_MANIFEST_PREFIX), role.endswith(_LOG_SUFFIX)
+        if is_manifest or is_log:
+            # Heads of records divide its texts.
+            self._count(_path_of(file), version_edits(file))
+        if is_log and self._sought.has_others:
+            self.problems.append(f"{file.path}: a log of writes is only searched as text{_REWRITE}")
+        if role.endswith(_BLOB_SUFFIX):
+            self.problems.append(
+                f"{file.path}: blobs may be compressed, and are only searched as bytes{_REWRITE}"
+            )
+        return is_manifest and has_former_keys(file)
 
     def _hidden(
         self, operator: Operator, has_old_versions: bool, has_former_keys: bool

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from faults.extreme_savepoints import groups_of, write_alone
-from rocksdict import Rdict
+from rocksdict import DBCompressionType, Rdict
 from support.hand_made import LONG, STRING, VOID, encoded, header, i32, meta_info, snapshot, utf
 from support.hidden_values import opened_canonical
 from support.rocksdb_databases import (
@@ -23,6 +23,7 @@ from support.rocksdb_databases import (
     Files,
     delete,
     files_of,
+    local_file,
     make,
     put,
     table_options,
@@ -311,6 +312,68 @@ def test_keys_of_removed_tables_are_found_in_the_manifest(tmp_path: Path) -> Non
     number = emptied(tmp_path / "number", b"\5" + long_at(77777777) + b"\0")
     problems = problems_of(tmp_path / "number", number, "77777777")
     assert any("former tables" in problem for problem in problems)
+
+
+def test_a_log_of_writes_is_searched_across_its_blocks(tmp_path: Path) -> None:
+    # Flink makes no such log; other options of RocksDB do.
+    text = "ada@example.com" * 4000
+    for folder, key, value in (("text", text, text), ("number", "x", "77777777")):
+        database = Rdict(str(tmp_path / folder), table_options())
+        state = database.create_column_family(STATE, table_options())
+        state[b"\5" + encoded(Text(), key) + b"\0"] = long_at(77777777)
+        (log,) = (tmp_path / folder).glob("*.log")
+        data = log.read_bytes()
+        state.close()
+        database.close()
+        log.write_bytes(data)
+        files = make(tmp_path / f"{folder}-tables", put({OTHER: long_at(1)}))
+        (tmp_path / f"{folder}-tables" / log.name).write_bytes(data)
+        private = (*files.handle.private, local_file(tmp_path / f"{folder}-tables" / log.name))
+        handle = replace(with_longs(files), private=private)
+        write_alone(tmp_path / f"{folder}-tables", SubtaskState(0, managed_keyed_state=handle))
+        answer = find_in(Snapshot.open(tmp_path / f"{folder}-tables"), [value])
+        if folder == "text":
+            assert [place.file for place in answer.places] == [log.name]
+        else:
+            assert not answer.is_found
+            assert any("log of writes" in problem for problem in answer.snapshots[0].problems)
+
+
+HIDDEN = bytes(random.Random(7).choices(b"abcde", k=4000)) + b"ada@example.com" + bytes(100)
+"""Zstandard has codes for its letters."""
+
+
+def test_blobs_of_values_make_an_answer_unknown(tmp_path: Path) -> None:
+    options = table_options()
+    options.set_enable_blob_files(True)
+    options.set_blob_compression_type(DBCompressionType.zstd())
+    options.set_min_blob_size(100)
+    make(tmp_path / "blobs", put({OTHER: HIDDEN}), options=options)
+    (blob,) = (tmp_path / "blobs").glob("*.blob")
+    # No entry has the blob any more.
+    files = make(tmp_path / "tables", put({OTHER: long_at(1)}))
+    (tmp_path / "tables" / blob.name).write_bytes(blob.read_bytes())
+    blobs = (local_file(tmp_path / "tables" / blob.name),)
+    handle = replace(with_longs(files), shared=(*files.handle.shared, *blobs))
+    write_alone(tmp_path / "tables", SubtaskState(0, managed_keyed_state=handle))
+    answer = find_in(Snapshot.open(tmp_path / "tables"), ["ada@example.com"])
+    assert not answer.is_found
+    assert any("blobs" in problem for problem in answer.snapshots[0].problems)
+    assert ErasureCertificate.of(answer, answer).is_erased is None
+
+
+def test_a_table_is_searched_although_another_handle_has_its_first_bytes(tmp_path: Path) -> None:
+    old = b"\5" + encoded(Text(), "old") + b"\0"
+    options = table_options(compression_type=DBCompressionType.zstd())
+    files = make(tmp_path, put({old: HIDDEN}), delete(old), options=options)
+    first = files.handle.shared[0]
+    handle = with_longs(files)
+    # Another name for the file, which no table has, comes first.
+    other = replace(first, name="000099.txt")
+    handle = replace(handle, shared=(other, *handle.shared))
+    write_alone(tmp_path, SubtaskState(0, managed_keyed_state=handle))
+    answer = find_in(Snapshot.open(tmp_path), ["ada@example.com"])
+    assert answer.is_found
 
 
 OTHER = b"\6" + encoded(Text(), "other") + b"\0"
