@@ -125,14 +125,16 @@ def broker(folder: Path) -> Iterator[Broker]:
 
 
 @contextmanager
-def kafka_jobs(release: str, folder: Path, flink: str = "") -> Iterator[Answering]:
+def kafka_jobs(
+    release: str, folder: Path, flink: str = "", program: str = "Job"
+) -> Iterator[Answering]:
     """Jobs with a release of the connector, in one cluster; in its own Flink by default."""
     version = flink or FLINK[release]
     home = FlinkHome(version, CACHE / version, connector_jars(release, CLIENTS[release]))
     home.install()
-    package, main = ("legacy", "LegacyJob") if version < "2" else ("current", "CurrentJob")
+    package = "legacy" if version < "2" else "current"
     own = [SAMPLES / "job" / "shop" / "LocalCluster.java", SOURCES / "jobs", SOURCES / package]
-    command = [*home.java(home.compiled(own), ["-Xmx1g"]), f"{package}.{main}"]
+    command = [*home.java(home.compiled(own), ["-Xmx1g"]), f"{package}.{package.title()}{program}"]
     with answering(command, folder / f"{package}.log") as process:
         yield process
 

@@ -156,7 +156,9 @@ def renewed_producer(operator: Operator, checkpoint_id: int, _options: RenewalOp
     if operator.uid is None:
         raise RefusedError(
             f"operator {operator.name}: {len(committables)} transactions are to be committed by the"
-            " operator 'Sink Committer: UID', and the uid of the sink is not stored: name it by --uid"
+            " operator 'Sink Committer: UID', and the uid of the sink is not stored: name it by --uid. A sink"
+            f" without a uid gets one by savepoint rename-operator PATH {operator.name} UID OUT, and the new"
+            " sink takes that"
         )
     committer = _committer(operator, operator.uid, committables, checkpoint_id)
     return Renewed(record, (committer,), tuple(remarks))

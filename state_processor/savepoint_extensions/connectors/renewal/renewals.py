@@ -210,6 +210,8 @@ def _renewed(
             f"operator {planned.name} was changed before, which {row.new} would not see: write that"
             " first, and change what it has written"
         )
+    # A sink may have got its uid by a change before this one; its committer is called after it.
+    source = replace(source, uid=planned.uid)
     renewed = row.renew(source, checkpoint, options)
     own = replace(source, record=renewed.record)
     plan = planned.copied(own)

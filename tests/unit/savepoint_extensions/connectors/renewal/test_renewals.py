@@ -90,8 +90,15 @@ def test_a_state_that_is_left_out_stays_out(legacy: Savepoint) -> None:
 
 def test_a_sink_whose_uid_is_unknown_is_refused(tmp_path: Path) -> None:
     path = legacy_savepoint(tmp_path / "legacy")
-    with pytest.raises(MigrationError, match=r"'Sink Committer: UID'.*name it by --uid"):
-        Savepoint.open(path).migrate()
+    savepoint = Savepoint.open(path)
+    with pytest.raises(MigrationError, match=r"'Sink Committer: UID'.*name it by --uid") as refused:
+        savepoint.migrate()
+    sink = str(refused.value).partition("rename-operator PATH ")[2][:32]
+    with pytest.warns(ConnectorWarning, match="operator totals: the new sink commits 2"):
+        savepoint.rename_operator(sink, "totals").migrate().write(str(tmp_path / "new"))
+    moved = Savepoint.open(str(tmp_path / "new"), uids=["Sink Committer: totals"])
+    pending = {row.operator for row in moved.kafka().transactions}
+    assert pending == {"Sink Committer: totals"}
 
 
 def test_an_operator_of_no_old_connector_is_an_error(legacy: Savepoint) -> None:
