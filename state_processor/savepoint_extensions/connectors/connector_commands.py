@@ -44,6 +44,7 @@ _OF_RENEWAL = ("without_topics", "allow_empty", "stream_arns", "directory")
     "--format",
     "form",
     type=click.Choice(["spark"]),
+    metavar="FORMAT",
     help="Print the offsets of a source as text to copy: spark (its option startingOffsets).",
 )
 @optional_destination

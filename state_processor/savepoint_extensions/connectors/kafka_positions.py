@@ -22,6 +22,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from savepoint_extensions.connectors.connector_rows import READER_STATE
 from savepoint_extensions.connectors.kafka.kafka_source import (
     AssignmentStatus,
     CoordinatorState,
@@ -29,7 +30,6 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
     KafkaPartition,
     KafkaSplit,
 )
-from savepoint_extensions.connectors.kafka_state import READER_STATE
 from savepoint_extensions.connectors.renewal.renewed_operator import byte_list_handle
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.metadata import InlineStream, OperatorState, SubtaskState
