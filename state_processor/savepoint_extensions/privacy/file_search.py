@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.privacy.hidden_contents import (
     CHUNK_SIZE,
+    block_contents,
     framed_contents,
     table_versions,
 )
@@ -132,7 +133,8 @@ class FileSearch:
         self.digests[path] = digest.hexdigest()
 
     def _in_frames(self, file: StateFile, path: str) -> None:
-        self._count(path, framed_contents(file))
+        self._count(path, block_contents(file))
+        self._count(path, _with_blocks(framed_contents(file)))
 
     def _in_table(self, file: StateFile, path: str) -> int:
         """Searches a table of RocksDB; returns its number of entries."""
@@ -144,7 +146,7 @@ class FileSearch:
                 count += versions
                 yield data
 
-        self._count(path, contents())
+        self._count(path, _with_blocks(contents()))
         return count
 
     def _count(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> None:
@@ -157,6 +159,13 @@ class FileSearch:
             rest = data[len(data) - min(most, len(data)) :]
         if count:
             self.counts[path] = self.counts.get(path, 0) + count
+
+
+def _with_blocks(contents: Iterable[bytes]) -> Iterator[bytes]:
+    """The contents, and what Java's serialization divided in them."""
+    for content in contents:
+        yield content
+        yield from block_contents(StateFile("", content))
 
 
 def keyed_files(operator: Operator) -> frozenset[str]:

@@ -5,6 +5,7 @@
 | table of RocksDB   | blocks are compressed, and a key lacks the bytes that it shares with the key |
 |                    | before it                                                                    |
 | any other file     | snappy's framed streams: compressed key groups, changelogs, operator state   |
+| all of them        | what a Java object writes by itself has a head before each 1,024 bytes       |
 
 Old versions of values and deleted keys are among the contents: RocksDB keeps them until it compacts
 its tables, and a changelog until the state is materialized.
@@ -33,6 +34,9 @@ CHUNK_SIZE = 16 << 20
 
 _BLOCKS_SIZE = 4 << 20
 _FRAME_HEAD = 4
+_LONG_BLOCK, _BLOCK = 0x7A, 0x77
+_FIRST_BLOCK = b"\x7a\0\0\4\0"
+"""Java's TC_BLOCKDATALONG with 1,024 bytes, all that it gathers; only the last block of a run has fewer."""
 _DATA_FRAMES = (0, 1)
 
 
@@ -69,7 +73,7 @@ def framed_contents(file: StateFile) -> Iterator[bytes]:
 
     Bytes that begin like a stream and can't be decompressed are no stream.
     """
-    for start in _identifiers(file):
+    for start in _places(file, IDENTIFIER):
         position = start + len(IDENTIFIER)
         while (frames := _frames(file, position)) is not None:
             try:
@@ -97,16 +101,38 @@ def _frame_size(data: bytes, start: int) -> int:
     return _FRAME_HEAD + int.from_bytes(data[start + 1 : start + _FRAME_HEAD], "little")
 
 
-def _identifiers(file: StateFile) -> Iterator[int]:
-    overlap = len(IDENTIFIER) - 1
+def block_contents(file: StateFile) -> Iterator[bytes]:
+    """Content of each block of a run that Java's ``ObjectOutputStream`` divided, in order."""
+    end = 0
+    for start in _places(file, _FIRST_BLOCK):
+        if start < end:
+            continue
+        end = start
+        while (block := _block(file, end)) is not None:
+            begin, end = block
+            yield bytes(file.read(begin, end))
+
+
+def _block(file: StateFile, start: int) -> tuple[int, int] | None:
+    """Begin and end of the content of the block at a place; None if there is none."""
+    head = bytes(file.read(start, start + len(_FIRST_BLOCK)))
+    if head[:1] == bytes([_BLOCK]) and len(head) > 1:
+        return start + 2, start + 2 + head[1]
+    if head[:1] == bytes([_LONG_BLOCK]) and head <= _FIRST_BLOCK and len(head) == len(_FIRST_BLOCK):
+        return start + len(head), start + len(head) + int.from_bytes(head[1:], "big")
+    return None
+
+
+def _places(file: StateFile, sought: bytes) -> Iterator[int]:
+    overlap = len(sought) - 1
     for start in count(0, CHUNK_SIZE):
         data = file.read(start, start + CHUNK_SIZE + overlap)
         if not data:
             return
-        position = data.find(IDENTIFIER)
+        position = data.find(sought)
         while position >= 0:
             yield start + position
-            position = data.find(IDENTIFIER, position + 1)
+            position = data.find(sought, position + 1)
 
 
 def _frames(file: StateFile, start: int) -> bytes | None:

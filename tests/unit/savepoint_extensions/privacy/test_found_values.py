@@ -339,6 +339,21 @@ def test_a_log_of_writes_is_searched_across_its_blocks(tmp_path: Path) -> None:
             assert any("log of writes" in problem for problem in answer.snapshots[0].problems)
 
 
+def test_a_text_that_two_blocks_of_javas_serialization_share_is_found(tmp_path: Path) -> None:
+    """As ``ObjectOutputStream`` of Java 17 wrote 200 texts of an ``Externalizable``."""
+    texts = b"".join(utf(f"user{number}@example.com") for number in range(60))
+    data = b"\xac\xed\0\5sr\0\1B" + b"\x7a\0\0\4\0" + texts[:1024]
+    rest = texts[1024:]
+    data += b"\x7a" + len(rest).to_bytes(4) + rest + b"\x78"
+    assert b"user51@example.com" not in data
+    (tmp_path / "a").mkdir()
+    opened_canonical(tmp_path / "a", {"a": BYTES}, 0, {"key": i32(len(data)) + data})
+    assert find_in(Snapshot.open(tmp_path / "a"), ["user51@example.com"]).is_found
+    files = make(tmp_path / "b", put({b"\5" + encoded(Text(), "x") + b"\0": data}))
+    write_alone(tmp_path / "b", SubtaskState(0, managed_keyed_state=with_longs(files)))
+    assert find_in(Snapshot.open(tmp_path / "b"), ["user51@example.com"]).is_found
+
+
 HIDDEN = bytes(random.Random(7).choices(b"abcde", k=4000)) + b"ada@example.com" + bytes(100)
 """Zstandard has codes for its letters."""
 

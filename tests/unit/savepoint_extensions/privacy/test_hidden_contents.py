@@ -8,7 +8,11 @@ from cramjam import snappy
 from rocksdict import DBCompressionType, Rdict
 from support.rocksdb_databases import Files, make, table_options
 
-from savepoint_extensions.privacy.hidden_contents import framed_contents, table_versions
+from savepoint_extensions.privacy.hidden_contents import (
+    block_contents,
+    framed_contents,
+    table_versions,
+)
 from savepoint_formats.bytes.snappy import IDENTIFIER
 from savepoint_formats.errors import FormatError
 from savepoint_formats.locations.state_file import StateFile
@@ -90,3 +94,25 @@ def test_the_number_of_the_next_key_group_hides_no_stream(number: int) -> None:
 def test_bytes_that_only_begin_like_a_stream_are_none() -> None:
     data = b"head" + IDENTIFIER + b"\0\x05\0\0wrong" + IDENTIFIER
     assert list(framed_contents(StateFile("file", data))) == []
+
+
+def divided(data: bytes) -> bytes:
+    """Bytes as an ``Externalizable`` of Java writes them, in blocks of 1,024 and a shorter one."""
+    whole, rest = divmod(len(data), 1024)
+    blocks = [b"\x7a\0\0\4\0" + data[n * 1024 : n * 1024 + 1024] for n in range(whole)]
+    last = data[whole * 1024 :]
+    head = b"\x77" + bytes([rest]) if rest < 256 else b"\x7a" + rest.to_bytes(4, "big")
+    return b"".join([*blocks, head + last])
+
+
+@pytest.mark.parametrize("size", [1024 + 9, 4096 + 700, 2048 + 255])
+def test_what_java_divides_into_blocks_is_joined(size: int) -> None:
+    data = random.Random(2).randbytes(size)
+    stored = b"\xac\xed\0\5head" + divided(data) + b"\x78tail" + divided(data[::-1]) + b"\x78"
+    assert b"".join(block_contents(StateFile("file", stored))) == data + data[::-1]
+
+
+@pytest.mark.parametrize("cut", range(6))
+def test_a_block_that_is_cut_ends_the_run(cut: int) -> None:
+    stored = divided(bytes(2000))
+    assert sum(map(len, block_contents(StateFile("file", stored[: 1029 + cut])))) <= 1024 + cut
