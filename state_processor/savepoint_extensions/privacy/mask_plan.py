@@ -115,8 +115,10 @@ class MaskPlan:
         shared: dict[str, Rule] = {}
         for place, rule in self.fields:
             if rule is not None and METHODS[rule.method].mask is not None:
+                # Numbers of any size are texts in Arrow, and may be equal to a BIGINT elsewhere.
+                numbers = rule.numbers or place.type is FieldType.DECIMAL
                 of_state = rules.setdefault(place.state, {}) if place.state else shared
-                of_state[place.field] = rule
+                of_state[place.field] = replace(rule, numbers=numbers)
         for state in self.operator.catalog.states:
             if state.kind.is_keyed and shared:
                 mine = {

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from support.masks import SECRET
 from support.sample_rows import SAMPLES, Sample
 
-from savepoint_extensions.privacy.mask_methods import FieldType
+from savepoint_extensions.privacy.mask_methods import METHODS, FieldType
 from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named, mask_fields
 from savepoint_extensions.privacy.mask_rules import MaskField, MaskRules, rule_for
 from savepoint_extensions.privacy.masked_entries import Tally
+from savepoint_extensions.privacy.permutation import permuted_decimal
 from savepoint_formats.errors import MaskError
 from state_processor import Savepoint
 
@@ -128,3 +130,14 @@ def test_the_key_of_all_rows_is_masked_only_where_its_operator_is_named() -> Non
     ):
         rule = rule_for(MaskRules.of_text(f"rules: [{text}]"), place)
         assert (rule is not None) == is_named, text
+
+
+def test_whole_numbers_of_any_size_are_masked_like_a_bigint() -> None:
+    masked = plan("stateful", "rules: [{type: [decimal, text], method: digits}]").masked()
+    assert masked is not None
+    decimals, texts = (masked.rules[state]["value"] for state in ("balance", "memos"))
+    digits = METHODS["digits"].mask
+    assert digits is not None
+    number, text = (digits(pa.array(["12345"]), it).values[0].as_py() for it in (decimals, texts))
+    assert number == str(permuted_decimal(decimals.secret, 12345))
+    assert text != number
