@@ -167,6 +167,19 @@ def long_text(size: int, folder: Path) -> None:
     one_value(folder, meta_info("s", "VALUE", STRING), view.to_bytes(), b"x" * size)
 
 
+def wide_row(count: int, size: int, folder: Path) -> None:
+    """So many states of one key, each a text of so many letters."""
+    head = header(*(meta_info(f"s{number}", "VALUE", STRING) for number in range(count)))
+    view = DataOutputView()
+    view.write_varint(size + 1)
+    value = view.to_bytes() + b"x" * size
+    ((group, (key,)),) = groups_of(["key"]).items()
+    entry = written_entry(bytes([group]), key, value, is_last=True)
+    parts = (part for number in range(count) for part in (number.to_bytes(2, "big"), entry))
+    subtask = file_of(folder, "f", head, {group: (*parts, b"\xff\xff")}, EVERYTHING)
+    write_alone(folder, subtask)
+
+
 def one_value(folder: Path, state: bytes, *value: bytes) -> None:
     """Writes a value of one key."""
     ((group, (key,)),) = groups_of(["key"]).items()

@@ -34,6 +34,7 @@ from faults.extreme_savepoints import (
     many_operators,
     many_states,
     rocksdb,
+    wide_row,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def _cases(keys: int) -> dict[str, Case]:
         "list of 1 M": Case(partial(long_list, 1_000_000), large),
         "10,000 states": Case(partial(many_states, 10_000)),
         "text of 200 MB": Case(partial(long_text, 200_000_000), (*large, "export")),
-        "text of 1 GB": Case(partial(long_text, 1_000_000_000), large),
+        "text of 1 GB": Case(partial(long_text, 1_000_000_000), (*large, "export")),
+        "row of 1 GB": Case(partial(wide_row, 100, 10_000_000), (*large, "export")),
         "text of 2 GB": Case(partial(long_text, 2_000_000_000), large),
         f"{millions}, canonical": Case(many_keys(keys, "canonical"), ("verify", "stats", "diff")),
         f"{millions}, heap": Case(many_keys(keys, "heap"), ("verify", "stats", "diff")),
