@@ -13,6 +13,11 @@ from fuzz.promises import BrokenPromiseError
 from fuzz.target import Seed, Target
 from savepoint_extensions.connectors.kafka.kafka_source import KafkaEnumerator, KafkaSplit
 from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.renewal.producer_state import (
+    FlushedTransaction,
+    ProducerHandle,
+    ProducerState,
+)
 from savepoint_extensions.connectors.sinks.committer_state import CommitterState
 from savepoint_extensions.connectors.sinks.connectors import read_committable, read_writer
 from savepoint_extensions.connectors.source_splits import cdc_changes
@@ -22,6 +27,11 @@ from savepoint_extensions.connectors.source_splits.cdc_splits import (
     CdcForm,
     read_cdc_split,
     split_bytes,
+)
+from savepoint_extensions.connectors.source_splits.file_splits import FileEnumerator, FileSplit
+from savepoint_extensions.connectors.source_splits.shard_splits import (
+    KinesisEnumerator,
+    KinesisSplit,
 )
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     connector_of,
@@ -36,6 +46,8 @@ if TYPE_CHECKING:
     from fuzz.samples import Inputs
 
 _PATH = "an element"
+_HANDLE = ProducerHandle("results-1", 4, 2)
+_PRODUCER = ProducerState(_HANDLE, 17, (FlushedTransaction(_HANDLE, 16),), ("results-1",))
 _MOVES = (100, "LATEST", {"type": "TRIM_HORIZON"}, {"offset": 5, "records": 1})
 _POSITION = '{"file":"mysql-bin.000009","pos":"4","lsn":"9"}'
 FORMS = tuple(CdcForm(False, version) for version in (2, 3, 4)) + tuple(
@@ -60,6 +72,13 @@ def _commits(element: bytes, path: str) -> CommitterState:
     return state
 
 
+def _producer(element: bytes, path: str) -> ProducerState:
+    state = ProducerState.whole(element, path)
+    if ProducerState.whole(state.without(()).to_bytes(), path) != state:
+        raise BrokenPromiseError("a producer's state is another one once it was written")
+    return state
+
+
 def kafka(_: Inputs) -> Target:
     """Values that Kafka's connector keeps in lists of bytes, and committables of all sinks."""
     readers: dict[Any, tuple[bytes, ...]] = {
@@ -71,6 +90,7 @@ def kafka(_: Inputs) -> Target:
         KafkaEnumerator.of: (kafka_states.coordinator(kafka_states.ENUMERATOR),),
         _writer_facts: tuple(kafka_states.WRITERS.values()),
         _commits: tuple(kafka_states.COLLECTORS.values()),
+        _producer: (_PRODUCER.to_bytes(), ProducerState(None, 0, (), None).to_bytes()),
         _committable: (*COMMITTABLES.values(), *_files()),
     }
     seeds = [Seed(data, reader) for reader, all_data in readers.items() for data in all_data]
@@ -117,7 +137,8 @@ def splits(_: Inputs) -> Target:
         _file_split(),
     ]
     seeds = [Seed(data, _split) for data in elements]
-    seeds += [Seed(_enumerator_state(form), _enumerator) for form in FORMS]
+    states = (*map(_enumerator_state, FORMS), *_enumerators())
+    seeds += [Seed(state, _enumerator) for state in states]
     return Target("splits", seeds, lambda data, reader: reader(data))
 
 
@@ -140,7 +161,14 @@ def _split(data: bytes) -> object:
 def _enumerator(data: bytes) -> object:
     versioned = Versioned.whole(data, _PATH)
     facts = enumerator_facts(versioned, _PATH, None)
-    if facts is not None and facts[0].connector.endswith("cdc"):
+    if not facts:
+        return facts
+    for kind, name in ((KinesisEnumerator, "kinesis"), (FileEnumerator, "file")):
+        if facts[0].connector == name:
+            state = kind.of(versioned, _PATH)
+            if kind.of(state.to_versioned(), _PATH) != state:
+                raise BrokenPromiseError("an enumerator is another one once it was written")
+    if facts[0].connector.endswith("cdc"):
         read = CdcEnumerator.of_either(versioned, _PATH)
         if CdcEnumerator.of_either(read.to_versioned(), _PATH) != read:
             raise BrokenPromiseError("an enumerator is another one once it was written")
@@ -170,6 +198,19 @@ def _enumerator_state(form: CdcForm) -> bytes:
         else enumerator(version, form, {"orders": [10, 20]})
     )
     return known.to_versioned().to_bytes()
+
+
+def _enumerators() -> Iterator[bytes]:
+    """States of enumerators that have no change data capture."""
+    split = KinesisSplit.of_version_1("arn", "shardId-1", ("shardId-0",), ("0", "9"))
+    yield KinesisEnumerator(1, "shardId-1", ((split, True),), 1).to_versioned().to_bytes()
+    yield KinesisEnumerator(0, None, ((split, False),), 1).to_versioned().to_bytes()
+    file = FileSplit.of_file("0000000001", "hdfs://node:8020/a b", 5, 7)
+    yield FileEnumerator((file,), ("hdfs://node:8020/c",)).to_versioned().to_bytes()
+    for version in range(1, 4):
+        of_pulsar = Versioned.whole(_pulsar(min(version - 1, 1)), _PATH).data
+        end = of_pulsar.index(b"\0\0\0\2ab")
+        yield Versioned(version, _int(1) + of_pulsar[:end]).to_bytes()
 
 
 def _kinesis(version: int) -> bytes:
