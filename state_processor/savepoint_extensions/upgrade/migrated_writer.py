@@ -9,9 +9,9 @@ from savepoint_database import types
 from savepoint_extensions.upgrade import migration_plan
 from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_extensions.upgrade.from_scala import ScalaTarget
+from savepoint_extensions.upgrade.undescribed_classes import undescribed_classes
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.metadata import is_of_flink_2
-from savepoint_spark import changing
 from savepoint_spark.writing import expect_key_types
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def classes_to_describe(
         around = migration_plan.collections_to_describe(operator) if is_of_flink_1 else {}
         for name, fields in around.items():
             collections.setdefault(name, {}).update(fields)
-        described = changing.classes_to_describe(operator, on_progress)
+        described = undescribed_classes(operator, on_progress)
         for (subclass, state), count in described.items():
             name, place = subclass.class_name, f"{operator.name}/{state}"
             places.setdefault(name, {})[place] = places.get(name, {}).get(place, 0) + count

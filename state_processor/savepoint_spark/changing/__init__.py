@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.local_write import LocalKeyedPlan, LocalStateRows, merge_instances
     from savepoint_spark.changing.local_write import Merge as Merge
     from savepoint_spark.changing.made_rows import MadeEntries, MadeRows
-    from savepoint_spark.changing.named_classes import classes_to_describe, snapshots_of
+    from savepoint_spark.changing.named_classes import snapshots_of
     from savepoint_spark.changing.operator_changes import OperatorChanges
     from savepoint_spark.changing.order import StageRule
     from savepoint_spark.changing.state_recoding import EntryRecoding, StateRecoding
@@ -49,7 +49,6 @@ __all__ = [
     "StoredKeyedRows",
     "StoredSplit",
     "TableRows",
-    "classes_to_describe",
     "element_arrays",
     "element_layout",
     "is_of_forst",

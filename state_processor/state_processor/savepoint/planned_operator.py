@@ -164,11 +164,13 @@ class PlannedOperator(ABC):
         """Messages for its states with objects of undescribed classes."""
         if self.change is None:
             return []
+        from savepoint_extensions.upgrade.undescribed_classes import undescribed_classes  # noqa: PLC0415  # loads no extension before it is used
+
         change = self.change.stages[0]
         return [
             f"state {state!r}: {count} values with an object of {unknown.class_name}, whose fields"
             f" are not known: describe the class, or leave the state out; in operator {self.name}"
-            for (unknown, state), count in changing.classes_to_describe(change.operator).items()
+            for (unknown, state), count in undescribed_classes(change.operator).items()
             if state not in change.removed
         ]
 
