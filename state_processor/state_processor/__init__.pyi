@@ -54,6 +54,7 @@ from savepoint_database.types import (
     UpdateType,
     ValueStateDescriptor,
 )
+from savepoint_extensions.change_files.change_count import ChangeCount
 from savepoint_extensions.connectors.kafka_state import (
     KafkaState,
 )
@@ -306,7 +307,6 @@ from savepoint_functions.windows.window_functions import (
     ProcessWindowFunction,
 )
 from savepoint_spark.bootstrapping import OperatorStateTransformation, WindowedStateTransformation
-from savepoint_spark.changing import ChangeCount
 from savepoint_spark.reading import KeyedStateReaderFunction, TimeWindow, WindowReaderFunction
 from savepoint_spark.session import local_session
 from state_processor.importing.described_import import (

@@ -6,16 +6,18 @@ from savepoint_formats.lazy_names import lazy_names
 from savepoint_spark.changing.canonical import is_of_forst, needs_conversion
 
 if TYPE_CHECKING:
-    from savepoint_spark.changing.change import Change, ChangeCount, ChosenKeys, Part
+    from savepoint_spark.changing.change import Change, ChosenKeys, Part
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.changed_table import ChangedTable
     from savepoint_spark.changing.header_changes import HeaderChanges
+    from savepoint_spark.changing.key_choice import DeletedKeys
     from savepoint_spark.changing.local_write import LocalKeyedPlan, LocalStateRows, merge_instances
     from savepoint_spark.changing.local_write import Merge as Merge
     from savepoint_spark.changing.made_rows import MadeEntries, MadeRows
     from savepoint_spark.changing.named_classes import snapshots_of
     from savepoint_spark.changing.operator_changes import OperatorChanges
     from savepoint_spark.changing.order import StageRule
+    from savepoint_spark.changing.present_names import BEFORE
     from savepoint_spark.changing.state_recoding import EntryRecoding, StateRecoding
     from savepoint_spark.changing.stored_operator_state import (
         element_arrays,
@@ -31,11 +33,12 @@ else:
     __getattr__ = lazy_names(__name__)[0]
 
 __all__ = [
+    "BEFORE",
     "Change",
-    "ChangeCount",
     "ChangedOperator",
     "ChangedTable",
     "ChosenKeys",
+    "DeletedKeys",
     "EntryRecoding",
     "HeaderChanges",
     "LocalKeyedPlan",

@@ -46,26 +46,6 @@ class Part(Enum):
     REMOVED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeCount:
-    """What a change of values, or a deletion of keys, will do.
-
-    Attributes:
-        operator: The operator, by its name in the savepoint.
-        state: The state, by its name in the savepoint; empty where keys are deleted.
-        values: The number of values before: one per row of the state's table, so a list or a map is
-            one value. None where keys are deleted.
-        changed: The number of values that become others, or that are new.
-        deleted: The number of values that go; or the number of keys.
-    """
-
-    operator: str
-    state: str
-    values: int | None
-    changed: int
-    deleted: int
-
-
 class Change:
     """A change of an operator's stored state; what a class doesn't define stays as it is.
 
@@ -131,11 +111,6 @@ class Change:
 
     def expect_followed(self, operator: str) -> None:
         """Raises ``SchemaChangeError`` if no later change can see its outcome."""
-
-    def counts(self, operator: str) -> Iterable[ChangeCount]:
-        """What it does to keys and values, as far as that is known before the write."""
-        del operator
-        return ()
 
     def fields(self, stage: OperatorChanges, spark: SparkSession) -> Iterable[Any]:
         """Records about the fields that it masks, after a pass over the state of its stage."""

@@ -20,7 +20,6 @@ from savepoint_formats.state_files import StateKind
 from savepoint_formats.values import arrow_type, visible_key_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
-from savepoint_spark.changing.counted_changes import counted_values
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import DeletedKeys, keys_where
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedLocal, merged_instances
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import ClassRename, TypeSerializerSnapshot
     from savepoint_formats.state_files import State
     from savepoint_formats.tables import Table
-    from savepoint_spark.changing.change import Change, ChangeCount
+    from savepoint_spark.changing.change import Change
     from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.changing.order import StageRule
     from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -82,14 +81,6 @@ class ChangedOperator(OperatorChanges):
         tables = tuple(replace(table, deleted=listed) for table in self.tables)
         changes = (DeletedKeys(listed), *self.changes)
         return replace(self, deleted=None, changes=changes, tables=tables)
-
-    def counts(self, spark: SparkSession) -> Iterator[ChangeCount]:
-        """What all stages do to keys and values; reads the tables that change."""
-        for stage in self.stages:
-            for change in stage.changes:
-                yield from change.counts(stage.operator.name)
-            for table in stage.tables:
-                yield from counted_values(replace(table, spark=spark))
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """See ``SavepointWriter.merge_local``."""

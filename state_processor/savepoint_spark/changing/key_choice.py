@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.pass_through import ListedKeys
-from savepoint_spark.changing.change import ChangeCount, ChosenKeys
+from savepoint_spark.changing.change import ChosenKeys
 from savepoint_spark.changing.table_rows import ENCODED_KEY
 from savepoint_spark.session.tasks import collected, typed_errors
 
@@ -53,10 +53,6 @@ class DeletedKeys(ChosenKeys):
     """The keys of ``choice`` go."""
 
     choice: ListedKeys
-
-    def counts(self, operator: str) -> Iterable[ChangeCount]:
-        """See ``Change``."""
-        yield ChangeCount(operator, "", None, 0, len(self.choice.keys))
 
 
 def listed_keys(keys: DataFrame) -> ListedKeys:

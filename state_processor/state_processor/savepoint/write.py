@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_extensions.change_files.change_count import ChangeCount
     from savepoint_extensions.privacy.mask_plan import MaskedField
     from savepoint_extensions.sql_jobs.plan_diff import SqlChange
     from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot import Progress
-    from savepoint_spark.changing import ChangeCount
     from state_processor.savepoint.planned_operator import PlannedOperator
     from state_processor.savepoint.writer import SavepointWriter
 
@@ -240,8 +240,10 @@ def _with_listed_keys(planned: PlannedOperator) -> PlannedOperator:
 
 
 def _counts(spark: SparkSession, operators: tuple[PlannedOperator, ...]) -> tuple[ChangeCount, ...]:
+    from savepoint_extensions.change_files.counted_changes import change_counts  # noqa: PLC0415  # loads no extension before it is used
+
     changes = (it.changes for it in operators if isinstance(it, AlteredOperator))
-    return tuple(count for change in changes for count in change.counts(spark))
+    return tuple(count for change in changes for count in change_counts(change, spark))
 
 
 def _check(writer: SavepointWriter, operators: tuple[PlannedOperator, ...]) -> None:

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from savepoint_spark.changing.change import ChangeCount
-from savepoint_spark.changing.present_names import BEFORE
+from savepoint_extensions.change_files.change_count import ChangeCount
+from savepoint_spark.changing import BEFORE, DeletedKeys
 from savepoint_spark.columns import column_of
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_spark.session import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-    from savepoint_spark.changing.changed_table import ChangedTable
+    from savepoint_spark.changing import ChangedOperator, ChangedTable
 
 
-def counted_values(table: ChangedTable) -> Iterator[ChangeCount]:
+def change_counts(changed: ChangedOperator, spark: SparkSession) -> Iterator[ChangeCount]:
+    """What all changes of an operator do to keys and values; reads the tables that change."""
+    for stage in changed.stages:
+        for change in stage.changes:
+            if isinstance(change, DeletedKeys):
+                yield ChangeCount(stage.operator.name, "", None, 0, len(change.choice.keys))
+        for table in stage.tables:
+            yield from _counted_values(replace(table, spark=spark))
+
+
+def _counted_values(table: ChangedTable) -> Iterator[ChangeCount]:
     """Counts the values of each state that get others; values whose fields change are not compared.
 
     Raises ``SavepointError`` if a value can't be read.
