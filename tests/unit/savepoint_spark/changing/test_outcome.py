@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
 import pytest
 from support.masks import SECRET
 from support.nightly import nightly
@@ -15,6 +17,9 @@ from support.one_after_another import of_operator
 from support.sample_rows import Sample
 from support.written_in_process import written
 
+from savepoint_extensions.lifecycle.times_to_live import SameKeys
+from savepoint_formats.entries import StoredEntries
+from savepoint_spark.changing import Change, Part, StageRule, stored_chunks
 from savepoint_spark.changing.changed_operator import ChangedOperator
 from state_processor import MaskRules, Savepoint
 from state_processor.savepoint.planned_operator import PlannedOperator
@@ -24,18 +29,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.hashing import HashKeys
+    from savepoint_formats.state_files import StateChunk
 
-    Change = Callable[[SavepointWriter, str], SavepointWriter]
+    Verb = Callable[[SavepointWriter, str], SavepointWriter]
 
 TEXTS = "rules: [{type: text, method: hash}]"
 NUMBERS = "rules: [{type: integer, method: hash}]"
 
 
-def _renamed(old: str, new: str) -> Change:
+def _renamed(old: str, new: str) -> Verb:
     return lambda writer, uid: writer.rename_class(old, new, uid=uid)
 
 
-CHANGES: dict[str, Change] = {
+CHANGES: dict[str, Verb] = {
     "mask texts": lambda writer, _: writer.masked(MaskRules.of_text(TEXTS)),
     "mask numbers": lambda writer, _: writer.masked(MaskRules.of_text(NUMBERS)),
     "sample": lambda writer, _: writer.sample(0.7),
@@ -49,7 +56,7 @@ CHANGES: dict[str, Change] = {
     ),
     "rename field": lambda writer, uid: writer.rename_field(uid, "customer", "adult", "adulthood"),
 }
-OF_OBJECTS: dict[str, Change] = {
+OF_OBJECTS: dict[str, Verb] = {
     **{name: CHANGES[name] for name in ("mask texts", "sample", "rescale")},
     "rename class": _renamed("shop.CardPayment", "shop.Plastic"),
     "rename other class": _renamed("shop.Payment", "shop.Paid"),
@@ -85,9 +92,7 @@ def _made(writer: SavepointWriter) -> Operator:
     return written(change, planned.parallelism, planned.max_parallelism)
 
 
-def _compared(
-    source: Savepoint, uid: str, names: Sequence[str], changes: dict[str, Change]
-) -> None:
+def _compared(source: Savepoint, uid: str, names: Sequence[str], changes: dict[str, Verb]) -> None:
     operator = source.operator(uid)
     at_once = _writer(operator, source)
     for name in names:
@@ -116,6 +121,56 @@ def test_changes_of_objects_in_any_order(variant: str) -> None:
     named = ["rename class", "set ttl", "rename other class", "migrate"]
     for names in (*_orders(variant, 2, list(OF_OBJECTS)), named):
         _compared(source, "payments", names, OF_OBJECTS)
+
+
+@dataclass(frozen=True)
+class Louder(Change):
+    """Gives the texts of the state ``name`` capital letters; nothing in the product knows it."""
+
+    name: str
+    does: ClassVar = frozenset({Part.ENTRIES, Part.SEALED})
+
+    @property
+    def touched(self) -> frozenset[str]:
+        return frozenset({self.name})
+
+    def entries(self, hash_keys: HashKeys | None) -> Any:  # of other changes
+        return _Capitals(kryo=None, name=self.name)
+
+
+@dataclass(frozen=True)
+class _Capitals(SameKeys):
+    """A text begins with its length, then has a byte for each letter of ASCII."""
+
+    name: str = ""
+
+    def entries(self, state_chunk: StateChunk) -> StoredEntries:
+        entries = state_chunk.entries
+        if state_chunk.state.name != self.name:
+            return entries
+        loud = [value[:1] + value[1:].upper() for value in entries.values.to_pylist()]
+        return StoredEntries(entries.keys, pa.array(loud, pa.large_binary()))
+
+
+def test_a_change_that_nobody_knows_composes_with_others() -> None:
+    def louder(name: str) -> Verb:
+        rule = StageRule.SEALED
+        return lambda writer, uid: writer.ready_for(rule, uid).changed(
+            uid, lambda operator: operator.with_change(Louder(name))
+        )
+
+    source = opened_objects("objects-1.20.5-rocksdb-canonical", (*CLASSES, CARD))
+    changes = {**OF_OBJECTS, "louder": louder("memo"), "louder later": louder("remark")}
+    for names in (
+        ["rename class", "louder", "rename state", "sample"],
+        ["sample", "rename state", "mask texts", "louder later", "rescale"],
+        ["louder", "migrate", "set ttl"],
+    ):
+        _compared(source, "payments", names, changes)
+    loud = _made(changes["louder"](_writer(source.operator("payments"), source), "payments"))
+    texts = [b"".join(it.entries.values.to_pylist()) for it in stored_chunks(loud, "memo")]
+    assert any(texts)
+    assert all(text == text.upper() for text in texts)
 
 
 @nightly
