@@ -25,7 +25,7 @@ from savepoint_spark.session import rows_of_tasks
 from state_processor.savepoint.spark_tables import SparkTables, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -237,6 +237,31 @@ class SparkSavepoint(SparkTables):
         if reader is not None or schema is not None:
             return self._by_function(WindowReaderJob, uid, reader, schema, asked)
         return read_rows(self, f"{self.operator(uid).name}.{WINDOW_STATE}", asked)
+
+    def initial_state(self, uid: str, *, key: Sequence[str] = ()) -> DataFrame:
+        """The keyed state of an operator as the initial state of a streaming query of Spark.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            key: Names for the columns of the key, in order, as the query groups by them; by default
+                the one column ``key``.
+
+        Returns:
+            A row per key: its columns, a column per state as in ``read_keyed_state``, and the timers in
+            ms since the epoch as the array ``event_time`` or ``processing_time``, if it has any.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: The operator has neither keyed state nor timers.
+            RefusedError: It has state of windows, or timers in both time domains.
+            ColumnTypeError: The key has another number of columns.
+
+        Example:
+            >>> initial = savepoint.initial_state("summarize", key=["account"]).groupBy("account")
+        """
+        from savepoint_extensions.spark_streams.starting_rows import starting_rows  # noqa: PLC0415  # loads no extension before it is used
+
+        return starting_rows(self, uid, key)
 
     def _by_function(
         self,
