@@ -11,6 +11,7 @@
 | POJO<a.b.Order, name t, ...>                    | a POJO of this class and these fields      |
 | ENUM<a.b.Color, RED, GREEN, ...>                | an enum of this class and these constants  |
 | OBJECT_ARRAY<t, a.b.Order>                      | an array of objects of this class          |
+| OBJECT_ARRAY<STRING>                            | an array of strings or boxes               |
 | ROW_DATA<name s, ...>                           | a row of Flink SQL; s are SQL types        |
 | CUSTOM<a.b.MoneySnapshot, t, ...>               | of a plug-in, with its nested types        |
 
@@ -104,8 +105,8 @@ class _Parser(TokenReader):
                 type_information = Types.custom(class_name, *nested)
             case _:
                 element = self.read_type(depth)
-                self.expect(",")
-                type_information = Types.OBJECT_ARRAY(element, self.name("the name of a class"))
+                component = self.name("the name of a class") if self.take(",") else None
+                type_information = Types.OBJECT_ARRAY(element, component)
         self.expect(">")
         return type_information
 

@@ -229,8 +229,15 @@ class Types:
         return _compound("BASIC_ARRAY", element_type)
 
     @staticmethod
-    def OBJECT_ARRAY(element_type: TypeInformation, component_class: str) -> TypeInformation:
-        """An array of objects of this Java class; elements may be null."""
+    def OBJECT_ARRAY(
+        element_type: TypeInformation, component_class: str | None = None
+    ) -> TypeInformation:
+        """An array of objects of this Java class; elements may be null.
+
+        Of strings and boxes Flink's ``Types.OBJECT_ARRAY`` needs no class: it is ``BASIC_ARRAY``.
+        """
+        if component_class is None:
+            return _compound("BASIC_ARRAY", element_type)
         snapshot = constructed.object_array(component_class, expect_type(element_type).snapshot)
         return TypeInformation(
             snapshot, f"Types.OBJECT_ARRAY({element_type!r}, {component_class!r})"

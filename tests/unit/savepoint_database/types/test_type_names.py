@@ -25,6 +25,7 @@ TYPES = {
     "PRIMITIVE_ARRAY<BYTE>": Types.PRIMITIVE_ARRAY(Types.BYTE()),
     "BASIC_ARRAY<LONG>": Types.BASIC_ARRAY(Types.LONG()),
     "OBJECT_ARRAY<LONG, a.B>": Types.OBJECT_ARRAY(Types.LONG(), "a.B"),
+    "OBJECT_ARRAY<STRING>": Types.OBJECT_ARRAY(Types.STRING()),
     "TUPLE<LONG, STRING>": Types.TUPLE([Types.LONG(), Types.STRING()]),
     "ROW<LONG, INT>": Types.ROW([Types.LONG(), Types.INT()]),
     "ROW<long LONG, `a b` INT>": Types.ROW_NAMED(["long", "a b"], [Types.LONG(), Types.INT()]),
