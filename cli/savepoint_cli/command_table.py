@@ -38,6 +38,9 @@ PRINT_CHANGE = "savepoint_extensions.change_files.change_commands:print_change"
 OF_SPARK = "savepoint_extensions.spark_streams.checkpoint_commands:answer"
 """The function that answers commands about a checkpoint of Spark, where no savepoint is found."""
 
+OF_STREAM = "savepoint_extensions.spark_streams.checkpoint_commands:imported"
+"""The function that gives the writer of ``import --from-spark``."""
+
 _MOST_HELP = 70  # characters of a line of help that is cut from a docstring
 
 OWN: dict[str, dict[str, OwnCommand]] = {

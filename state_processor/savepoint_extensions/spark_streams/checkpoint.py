@@ -15,6 +15,7 @@ from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
 from savepoint_extensions.spark_streams.moved_checkpoint import readable_path
 from savepoint_extensions.spark_streams.operator_kinds import StateForm, kind_of
 from savepoint_extensions.spark_streams.operator_tables import OperatorTables
+from savepoint_extensions.spark_streams.stream_import import ImportWords, state_like
 from savepoint_extensions.spark_streams.stream_operator import StoredOperator, StreamOperator
 from savepoint_formats.errors import OperatorNotFoundError, RefusedError
 from savepoint_formats.locations import absolute, path_text
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.spark_streams.operator_tables import StoreSize, TimeoutDomain
     from savepoint_formats.locations import PathText
+    from savepoint_spark.writing import PlannedTransformation
 
 _RELEASE = "4.0"
 
@@ -190,8 +193,9 @@ class SparkCheckpoint:
             timeout: ``event_time`` or ``processing_time``, for ``applyInPandasWithState``: Spark does
                 not store which one its timeouts are.
             ttl_ms: State variable -> its time to live in ms, which Spark does not store. Its values
-                become structs of ``timestamp``, the last access as Flink stores it, and ``value``.
-                Without it they are structs of ``expires_at`` and ``value``.
+                become structs of ``timestamp``, the last access as Flink stores it, and ``value``, which
+                state with a time to live takes. Without it they are structs of ``expires_at``, in
+                ms, and ``value``.
 
         Returns:
             A row per key: its columns, then a column per state: a list state is an array in its
@@ -229,6 +233,44 @@ class SparkCheckpoint:
             OperatorNotFoundError: There is no such operator.
         """
         return self._tables(operator, tuple(StateForm)).key_names()
+
+    def state_like(
+        self,
+        like: Operator,
+        operator: int | None = None,
+        *,
+        aggregates: Mapping[str, str] | None = None,
+        timeout: TimeoutDomain | None = None,
+        ttl_ms: Mapping[str, int] | None = None,
+        allowed_lateness_ms: int = 0,
+    ) -> PlannedTransformation:
+        """The state of an operator with the types of an operator of the new Flink job.
+
+        Args:
+            like: The operator of a savepoint of the new job, which may be empty.
+            operator: The number of the query's operator; not needed if there is but one.
+            aggregates: State -> aggregate, in the order of the query, as for ``aggregation``.
+            timeout: The time domain of the timeouts of ``applyInPandasWithState``.
+            ttl_ms: State variable -> its time to live in ms; needed for each that has one.
+            allowed_lateness_ms: How long after its end the new job keeps a window, in ms.
+
+        Returns:
+            A transformation for ``with_operator``. Columns go into the states of their names, or
+            all into the only state. Windows get the timers that fire them.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            RefusedError: The state can't be carried, or not without more words.
+            ColumnTypeError: A column has no state, or another type than it.
+            ValueError: A state of the new job has a time to live, and ``ttl_ms`` lacks it.
+
+        Example:
+            >>> new_job = Savepoint.load(spark, "s3://jobs/empty")
+            >>> state = checkpoint.state_like(new_job.operator("totals"))
+            >>> new_job.with_operator("totals", state).write("s3://jobs/begun")
+        """
+        words = ImportWords(aggregates or {}, timeout, ttl_ms or {}, allowed_lateness_ms)
+        return state_like(self, operator, like, words)
 
     def sizes(self, operator: int | None = None) -> list[StoreSize]:
         """The number of rows of each store or state variable of an operator, and their skew.

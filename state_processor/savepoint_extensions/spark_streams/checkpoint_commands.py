@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 from pyspark.errors import AnalysisException, ParseException
 
+import state_processor
 from savepoint_cli.engine import started_session
 from savepoint_cli.terminal import Output
 from savepoint_database import rows as table_rows
@@ -26,7 +28,10 @@ from savepoint_spark.session import collected, typed_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_cli.transfer import Stream
+    from state_processor import SavepointWriter
 
     Answer = Callable[[SparkCheckpoint, Output, Mapping[str, Any]], None]
 
@@ -54,6 +59,38 @@ def answer(context: click.Context, path: str) -> None:
             )
     answers(SparkCheckpoint.load(started_session(), path), output, context.params)
     context.exit()
+
+
+def imported(spark: SparkSession, path: str, words: Stream) -> SavepointWriter:
+    """The savepoint of ``import --from-spark``.
+
+    Raises:
+        click.UsageError: It lacks the new job, or its operator.
+        SavepointError: As ``SparkCheckpoint.state_like``.
+    """
+    if words.uid is None or words.like is None:
+        raise click.UsageError(
+            "--from-spark needs --uid, the operator of the new job, and --like, a savepoint of that job"
+        )
+    checkpoint = SparkCheckpoint.load(spark, path)
+    new_job = state_processor.Savepoint.load(spark, words.like, uids=[words.uid])
+    state = checkpoint.state_like(
+        new_job.operator(words.uid),
+        words.operator,
+        aggregates=words.aggregates,
+        timeout=words.timeout,  # type: ignore[arg-type]  # one of the choices
+        ttl_ms={name: time // timedelta(milliseconds=1) for name, time in words.ttl.items()},
+    )
+    if checkpoint.watermark is not None:
+        moment = datetime.fromtimestamp(checkpoint.watermark / 1000, UTC).isoformat()
+        click.echo(
+            f"The query's watermark is {checkpoint.watermark} ms ({moment}). A job begins without it, so"
+            " a row that is late for the query would bring a window back that was emitted. Before the"
+            " operator, drop rows whose window ends at or before it, and without windows rows whose"
+            " time is before it.",
+            err=True,
+        )
+    return new_job.with_operator(words.uid, state)
 
 
 def _describe(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:

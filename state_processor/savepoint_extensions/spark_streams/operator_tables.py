@@ -306,7 +306,10 @@ def _element(value: Column, data_type: DataType, has_ttl: bool, ttl_ms: int | No
     assert isinstance(data_type, StructType)  # of the value and its end
     inner = _unwrapped(value.getField("value"), data_type["value"].dataType).alias("value")
     expires = value.getField("ttlExpirationMs")
-    time = expires.alias("expires_at") if ttl_ms is None else (expires - ttl_ms).alias("timestamp")
+    if ttl_ms is None:
+        time = expires.alias("expires_at")
+    else:
+        time = F.timestamp_millis(expires - ttl_ms).alias("timestamp")
     return F.when(value.isNotNull(), F.struct(time, inner))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from support.stream_queries import (
     run,
 )
 
+from savepoint_extensions.spark_streams import stream_import
 from savepoint_formats.errors import (
     ColumnTypeError,
     NotFoundError,
@@ -33,12 +35,22 @@ from savepoint_formats.errors import (
     RefusedError,
     StateNotFoundError,
 )
-from state_processor import SparkCheckpoint
+from state_processor import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OperatorTransformation,
+    Savepoint,
+    SparkCheckpoint,
+    Types,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from state_processor import SparkSavepoint
 
 ROWS = [row for batch in input_rows() for row in batch]
 LAST = max(row["t"] for row in ROWS) * 1000
@@ -99,6 +111,10 @@ def checkpoints(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 
 def opened(spark: SparkSession, folder: Path, name: str) -> SparkCheckpoint:
     return SparkCheckpoint.load(spark, folder / name)
+
+
+def milliseconds(time: datetime) -> int:
+    return (time.replace(tzinfo=UTC) - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
 
 
 def by_account() -> dict[str, list[dict[str, Any]]]:
@@ -247,7 +263,7 @@ def test_times_to_live_become_times_of_access_if_the_user_says_how_long_they_are
     for row in timed:
         for number, entry in row["by_id"].items():
             assert entry["value"] == raw[row["k"]][number]["value"]
-            assert entry["timestamp"] == raw[row["k"]][number]["expires_at"] - HOUR_MS
+            assert milliseconds(entry["timestamp"]) == raw[row["k"]][number]["expires_at"] - HOUR_MS
     with pytest.raises(StateNotFoundError, match="no state 'total' with a time to live"):
         checkpoint.state(ttl_ms={"total": 1})
 
@@ -297,3 +313,89 @@ def test_a_table_of_another_kind_or_operator_is_refused(
         checkpoint.aggregation(0, key=["k"])
     with pytest.raises(RefusedError, match="leave timeout out"):
         opened(spark, checkpoints, "processed").state(timeout="event_time")
+
+
+def new_job(spark: SparkSession, folder: Path) -> SparkSavepoint:
+    """A savepoint of a Flink job that has read nothing."""
+    nothing = spark.createDataFrame(
+        [], "k STRING, id INT, value BIGINT, w STRUCT<start: BIGINT, end: BIGINT>"
+    )
+    total = Types.POJO("app.Total", {"last": Types.LONG(), "n": Types.LONG()})
+    ttl = MapStateDescriptor("by_id", Types.INT(), Types.LONG()).with_ttl()
+    empty = spark.createDataFrame(
+        [],
+        "k STRING, count BIGINT, total STRUCT<n: BIGINT, last: BIGINT>, seen ARRAY<BIGINT>,"
+        " by_id MAP<INT, BIGINT>, at BIGINT",
+    )
+    keyed = OperatorTransformation.bootstrap_with(empty).key_by("k")
+    counts = keyed.with_state(ValueStateDescriptor("count", Types.LONG()))
+    accounts = keyed.with_state(ValueStateDescriptor("total", total)).with_state(
+        ListStateDescriptor("seen", Types.LONG())
+    )
+    windows = OperatorTransformation.bootstrap_with(nothing).key_by("k").window("w")
+    writer = Savepoint.create(spark, parallelism=2)
+    writer = writer.with_operator("counts", counts.with_timers(event_time="at"))
+    plain = accounts.with_state(MapStateDescriptor("by_id", Types.INT(), Types.LONG()))
+    writer = writer.with_operator("accounts", plain.with_timers(event_time="at"))
+    writer = writer.with_operator("expiring", accounts.with_state(ttl))
+    writer.with_operator("windows", windows.reduce(Types.LONG(), "value")).write(folder)
+    return Savepoint.load(spark, folder, uids=["counts", "accounts", "expiring", "windows"])
+
+
+def test_state_of_functions_goes_into_the_states_of_a_new_job(
+    spark: SparkSession, checkpoints: Path, tmp_path: Path
+) -> None:
+    empty = new_job(spark, tmp_path / "empty")
+    like = {name: empty.operator(name) for name in ("counts", "accounts", "expiring")}
+    counts, accounts = (
+        opened(spark, checkpoints, "counted"),
+        opened(spark, checkpoints, "processed"),
+    )
+    expiring = opened(spark, checkpoints, "expiring")
+    writer = empty.with_operator("counts", counts.state_like(like["counts"], timeout="event_time"))
+    writer = writer.with_operator("accounts", accounts.state_like(like["accounts"]))
+    timed = expiring.state_like(like["expiring"], ttl_ms={"by_id": HOUR_MS})
+    writer.with_operator("expiring", timed).write(tmp_path / "begun")
+    begun = Savepoint.load(spark, tmp_path / "begun", uids=[*like])
+    for row in begun.read_keyed_state("counts").collect():
+        assert row["count"] == len(by_account()[row["key"]])
+    timers = {(it["key"], it["timestamp"]) for it in begun.read_timers("counts").collect()}
+    expected = counts.state(timeout="event_time").collect()
+    assert timers == {(it["k"], it["event_time"]) for it in expected}
+    stored = {it["k"]: it for it in accounts.state().collect()}
+    rows = begun.read_keyed_state("accounts").collect()
+    assert len(rows) == len(stored) == 3
+    for row in rows:
+        before = stored[row["key"]]
+        assert (row["total"]["n"], row["total"]["last"]) == tuple(before["total"])
+        assert (row["seen"], row["by_id"]) == (before["seen"], before["by_id"])
+    assert begun.read_timers("accounts").count() == sum(
+        len(it["event_time"]) for it in stored.values()
+    )
+    ages = begun.read_keyed_state("expiring", with_times=True).collect()
+    known = {it["k"]: it["by_id"] for it in expiring.state(ttl_ms={"by_id": HOUR_MS}).collect()}
+    assert {it["key"]: it["by_id"] for it in ages} == known
+
+
+def test_state_that_can_t_be_carried_as_it_is_is_refused_by_name(
+    spark: SparkSession, checkpoints: Path, tmp_path: Path
+) -> None:
+    empty = new_job(spark, tmp_path / "empty")
+    counts, windows = empty.operator("counts"), empty.operator("windows")
+    with pytest.raises(RefusedError, match="say it by --timeout event_time"):
+        opened(spark, checkpoints, "counted").state_like(counts)
+    with pytest.raises(ColumnTypeError, match="has no state 'sum'; it has total, seen, by_id"):
+        opened(spark, checkpoints, "windows").state_like(empty.operator("accounts"))
+    with pytest.raises(ColumnTypeError, match="window-contents"):
+        opened(spark, checkpoints, "windows").state_like(windows)
+    with pytest.raises(RefusedError, match="is a join, whose rows go into several states"):
+        opened(spark, checkpoints, "joined-4").state_like(counts)
+    with pytest.raises(ColumnTypeError, match="state 'by_id'"):
+        opened(spark, checkpoints, "expiring").state_like(empty.operator("expiring"))
+    with pytest.raises(RefusedError, match="for applyInPandasWithState alone"):
+        stream_import.state_like(
+            opened(spark, checkpoints, "windows"),
+            0,
+            windows,
+            stream_import.ImportWords(timeout="event_time"),
+        )

@@ -1,0 +1,179 @@
+"""The state of an operator of a streaming query as the state of an operator of a Flink job.
+
+A savepoint of the new job, taken before it has read anything, has all types: of keys, states, timers. The
+columns of the query's table go into the states of their names:
+
+| form of the query's state | key            | states                                            | timers        |
+|---------------------------|----------------|---------------------------------------------------|---------------|
+| aggregation               | its columns    | a column per aggregate, or all in the only state  |               |
+| windows, sessions         | the others     | the contents of windows                           | end of window |
+| deduplication             | its columns    | ``true`` in the only state; within a watermark    | that time     |
+|                           |                | the time of expiry                                |               |
+| state of a group          | its columns    | its fields, or all in the only state              | its timeout   |
+| state variables           | its columns    | those of the same names                           | its timers    |
+
+A key of one column is this column, a key of several a struct of them, which goes by names, or by position
+where the job calls its fields f0, f1…
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from savepoint_extensions.spark_streams.operator_kinds import StateForm
+from savepoint_extensions.spark_streams.operator_tables import EVENT_TIME, PROCESSING_TIME
+from savepoint_extensions.spark_streams.stored_fields import quoted
+from savepoint_formats.errors import ColumnTypeError, RefusedError
+from savepoint_formats.state_files import StateKind
+from savepoint_spark.bootstrapping import KeyedColumns
+from savepoint_spark.writing import Key, NewState, StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.snapshot import Operator
+    from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
+    from savepoint_extensions.spark_streams.operator_tables import TimeoutDomain
+    from savepoint_spark.writing import PlannedTransformation
+
+_WINDOWS = ("window", "session_window")
+_SESSION = "session_window"
+_MERGING_SET = "merging-window-set"
+_KEY = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportWords:
+    """What only the user knows of the query.
+
+    Attributes:
+        aggregates: Column -> aggregate, in the order of the query.
+        timeout: The time domain of the timeouts of ``applyInPandasWithState``.
+        ttl_ms: State variable -> its time to live in ms.
+        allowed_lateness_ms: How long after its end the new job keeps a window.
+    """
+
+    aggregates: Mapping[str, str] = field(default_factory=dict)
+    timeout: TimeoutDomain | None = None
+    ttl_ms: Mapping[str, int] = field(default_factory=dict)
+    allowed_lateness_ms: int = 0
+
+
+def state_like(
+    checkpoint: SparkCheckpoint, number: int | None, operator: Operator, words: ImportWords
+) -> PlannedTransformation:
+    """The state of a query's operator with the types of an operator of the new job.
+
+    Raises:
+        RefusedError: The state can't be carried, or its form is not that of the operator.
+        SavepointError: As the tables of the checkpoint, and as ``like``.
+    """
+    described = checkpoint.operator(number)
+    if not described.is_carried:
+        raise RefusedError(
+            f"operator {described.id} of {checkpoint.path} can't be carried: {described.reason}"
+        )
+    form, types = StateForm(described.kind), StoredTypes.of(operator)
+    table, keys = _table(checkpoint, described.id, form, words)
+    states = [NewState(info, None) for info in types.states]
+    timers = [state for state in states if state.kind is StateKind.TIMERS]
+    values = [
+        state
+        for state in states
+        if state.kind is not StateKind.TIMERS and state.name != _MERGING_SET
+    ]
+    window = next((name for name in _WINDOWS if name in keys), None)
+    keys = [name for name in keys if name != window]
+    if not keys:
+        raise RefusedError(
+            f"operator {described.id} has no key beside its window: in the new job key by a constant,"
+            " and import the rows in Python, with that constant as a column"
+        )
+    columns = [name for name in table.columns if name not in (*keys, window)]
+    domains = {name: name for name in columns if name in (EVENT_TIME, PROCESSING_TIME)}
+    columns = [name for name in columns if name not in domains]
+    table, columns = _as_states(table, columns, values)
+    key = F.struct(*quoted(keys)) if len(keys) > 1 else quoted(keys)[0]
+    others = [*quoted(columns), *quoted([*domains]), *([F.col(window)] if window else [])]
+    data = table.select(key.alias(_KEY), *others)
+    named = {state.name: state for state in values}
+    keyed = KeyedColumns(data, Key((_KEY,), operator.written(types.key)))
+    for name in columns:
+        state = replace(named[name], column=name)
+        state.expect_times(data, None)
+        keyed = keyed.with_new_state(state)
+    if window is not None:
+        return keyed.window(
+            window,
+            is_merging=window == _SESSION,
+            allowed_lateness_ms=words.allowed_lateness_ms,
+        )
+    # Without a timer, too, the new job's service stays in the headers.
+    return keyed.with_timers(**domains, **_service(timers)) if domains or timers else keyed
+
+
+def _table(
+    checkpoint: SparkCheckpoint, number: int, form: StateForm, words: ImportWords
+) -> tuple[DataFrame, list[str]]:
+    """The table of an operator, and the columns of its key."""
+    if form is not StateForm.GROUP_STATE and words.timeout is not None:
+        raise RefusedError("--timeout is for applyInPandasWithState alone")
+    match form:
+        case StateForm.AGGREGATION | StateForm.SESSIONS:
+            table = checkpoint.aggregation(number, key=(), **words.aggregates)
+        case StateForm.DEDUPLICATION:
+            table = checkpoint.deduplicated(number).withColumn("seen", F.lit(True))
+        case StateForm.DEDUPLICATION_WITHIN_WATERMARK:
+            seen = checkpoint.deduplicated(number)
+            table = seen.withColumn(EVENT_TIME, F.col("expires_at"))
+        case StateForm.GROUP_STATE:
+            table = checkpoint.state(number, timeout=words.timeout)
+            _expect_domain(table, number)
+        case StateForm.STATE_VARIABLES:
+            table = checkpoint.state(number, ttl_ms=words.ttl_ms)
+        case _:
+            raise RefusedError(
+                f"operator {number} is a {form.value}, whose rows go into several states or inputs:"
+                " import them in Python, from checkpoint.joined(), by with_state(…), or by"
+                " OperatorTransformation.for_plan for a join of SQL"
+            )
+    return table, checkpoint.key_columns(number)
+
+
+def _expect_domain(table: DataFrame, number: int) -> None:
+    if "timeout" in table.columns and not table.where("timeout IS NOT NULL").isEmpty():
+        raise RefusedError(
+            f"operator {number} has timeouts, and Spark does not store whether these are in event time or"
+            " in processing time: say it by --timeout event_time or --timeout processing_time"
+        )
+
+
+def _as_states(
+    table: DataFrame, columns: list[str], values: Sequence[NewState]
+) -> tuple[DataFrame, list[str]]:
+    """The table with a column per state; all columns go into the only state, if none has its name."""
+    names = [state.name for state in values]
+    table = table.drop("timeout")
+    columns = [name for name in columns if name != "timeout"]
+    if len(names) == 1 and columns and names[0] not in columns:
+        whole = quoted(columns)[0] if len(columns) == 1 else F.struct(*quoted(columns))
+        return table.withColumn(names[0], whole), names
+    unknown = [name for name in columns if name not in names]
+    if unknown:
+        raise ColumnTypeError(
+            f"the new job's operator has no state {unknown[0]!r}; it has {', '.join(names) or 'none'},"
+            f" and the query has {', '.join(columns)}: name the aggregates like the states by"
+            " --aggregate NAME=AGGREGATE, in the order of the query"
+        )
+    return table, columns
+
+
+def _service(timers: Sequence[NewState]) -> dict[str, str]:
+    """The only service of timers of the new job; nothing if there is another number of them."""
+    services = {state.name.partition("_timer_state/")[2].partition("_")[2] for state in timers}
+    return {"service": services.pop()} if len(services) == 1 else {}
