@@ -12,6 +12,7 @@ import pytest
 from flink_home import FlinkHome
 from support.cdc_sources import begun, enumerator, position, snapshot, stream
 from support.maven_jars import fetched
+from support.nightly import is_night
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.source_splits.cdc_changes import (
@@ -33,6 +34,7 @@ from savepoint_extensions.connectors.source_splits.cdc_splits import (
     read_split,
     split_bytes,
 )
+from savepoint_extensions.connectors.source_splits.cdc_versions import as_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,12 +59,16 @@ class Release:
         return self.name.split("-")[1]
 
 
+BETWEEN = Release(
+    "cdc-3.2.1", ("flink-connector-postgres-cdc", "flink-cdc-base"), APACHE, True, 5, 6
+)
 RELEASES = (
     Release("cdc-2.3.0", ("flink-connector-mysql-cdc",), VERVICA, False, 4, 5),
     Release("cdc-2.4.2", ("flink-connector-mysql-cdc",), VERVICA, False, 4, 5),
     Release("cdc-3.5.0-sql", ("flink-sql-connector-mysql-cdc",), APACHE, False, 4, 5),
     Release("cdc-2.4.2", ("flink-connector-postgres-cdc", "flink-cdc-base"), VERVICA, True, 4, 5),
     Release("cdc-3.5.0", ("flink-connector-postgres-cdc", "flink-cdc-base"), APACHE, True, 6, 8),
+    *([BETWEEN] if is_night() else ()),
 )
 
 
@@ -276,3 +282,25 @@ def test_changed_sources_are_read(connector: Connector) -> None:
             if is_exact(release, split):
                 assert plain(again) == plain(split)
     assert next(answers, None) is None
+
+
+def test_state_of_a_newer_release_is_read_in_the_versions_of_this_one(connector: Connector) -> None:
+    release = connector.release
+    splits, version = (6, 8) if release.is_base else (4, 5)
+    form = CdcForm(release.is_base, splits)
+    state = enumerator(version, form, {})
+    assert state.snapshots is not None
+    bare = replace(state, snapshots=replace(state.snapshots, divided=None, checkpoints=()))
+    newer = CdcSource(((form, stream(form, 30, {}, connector.factory)),), bare)
+    older = as_version(newer, release.enumerators)
+    assert older.enumerator is not None
+    (known,) = filter(None, older.splits)
+    data = older.enumerator.to_versioned().data.hex()
+    answers = connector.recoded(
+        [f"enumerator {release.enumerators} {data}", connector.split(*known)]
+    )
+    written = Versioned(release.enumerators, bytes.fromhex(answers[0].split()[1]))
+    read = CdcEnumerator.of(written, "enumerator", is_base=release.is_base)
+    assert meaning(read) == meaning(older.enumerator)
+    again = read_split(bytes.fromhex(answers[1].split()[1]), known[0], "split")
+    assert plain(again) == plain(known[1])

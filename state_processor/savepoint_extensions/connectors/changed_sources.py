@@ -29,6 +29,7 @@ from savepoint_extensions.connectors.source_splits.cdc_splits import (
     read_cdc_split,
     split_bytes,
 )
+from savepoint_extensions.connectors.source_splits.cdc_versions import as_version
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     CDC,
     KAFKA,
@@ -132,26 +133,39 @@ def with_offsets(
 def with_enumerator_version(
     snapshot: Snapshot, version: int, operator: str
 ) -> tuple[OperatorState, ...]:
-    """Records of all operators, with the enumerator of a Kafka source in another version.
+    """Records of all operators, with the enumerator of a source in another version.
+
+    The source is one of Kafka, or of change data capture, whose splits get the version that goes with it.
 
     Raises:
         OperatorNotFoundError: There is no such operator.
-        StateNotFoundError: The operator is not a Kafka source.
+        StateNotFoundError: The operator is no such source.
         RefusedError: The version has no room for what the enumerator knows, or is not written.
     """
     source = snapshot.operator(operator)
+    known = _Source.of(source)
+    if known.cdc is not None:
+        return _with_record(snapshot, known.changed(partial(as_version, version=version)).record())
     state = source.record.coordinator_state
-    if state is None or not _Source.of(source).is_of_kafka:
-        raise StateNotFoundError(f"operator {operator} has no coordinator of a Kafka source")
+    if state is None or not known.is_of_kafka:
+        raise StateNotFoundError(
+            f"operator {operator} has no coordinator of a Kafka source, or of change data capture"
+        )
     try:
         enumerator = KafkaEnumerator.of(state.data, state.name)
     except FormatError as error:
         raise RefusedError(f"operator {operator}: {error.message}, which is not known") from error
     written = replace(enumerator, version=version).to_versioned()
     coordinator = replace(CoordinatorState.of(state.data, state.name), enumerator=written)
-    changed = replace(source.record, coordinator_state=replace(state, data=coordinator.to_bytes()))
+    data = coordinator.to_bytes()
+    changed = replace(source.record, coordinator_state=replace(state, data=data))
+    return _with_record(snapshot, changed)
+
+
+def _with_record(snapshot: Snapshot, changed: OperatorState) -> tuple[OperatorState, ...]:
     return tuple(
-        changed if known.name == source.name else known.record for known in snapshot.operators()
+        changed if known.record.operator_id == changed.operator_id else known.record
+        for known in snapshot.operators()
     )
 
 

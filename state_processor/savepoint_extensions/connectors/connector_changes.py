@@ -209,9 +209,7 @@ CHANGES = (
             TextsWord("add-table", "Tables that it reads from now on, without a snapshot."),
             FlagWord("release-finished", "Remember one finished split per table."),
             TextWord("stream-from", "Leave the snapshot phase, and read from this position on."),
-            TextsWord(
-                "as-version", "A version for the state of a Kafka coordinator, and its operator."
-            ),
+            TextsWord("as-version", "A version for the state of a coordinator, and its operator."),
             TextWord(
                 "to-new", "An operator of an old connector whose state becomes that of the new one."
             ),

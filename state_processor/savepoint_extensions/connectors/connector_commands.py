@@ -237,7 +237,8 @@ def sinks(
     nargs=2,
     type=(str, str),
     metavar="VERSION OPERATOR",
-    help="Write the state of a Kafka coordinator in VERSION, for another release of the connector.",
+    help="Write the state of a coordinator of Kafka, or of change data capture with its splits, in VERSION, for"
+    " another release of the connector.",
 )
 @options.without_topics
 @options.allow_empty

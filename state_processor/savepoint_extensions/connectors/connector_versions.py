@@ -149,6 +149,6 @@ def _judged(
     if all(known.lowest <= version <= known.writes for version in versions):
         return RESTORABLE, where, read, "nothing"
     advice = "use a newer release of the connector"
-    if (connector, part) == ("kafka", "enumerator"):
+    if part == "enumerator" and connector in ("kafka", *_CAPTURED):
         advice += f"; or savepoint sources PATH OUT --as-version {known.writes} OPERATOR"
     return NOT_RESTORABLE, where, read, advice

@@ -157,8 +157,8 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             add_tables: Tables whose changes the source reads from now on, without a snapshot.
             release_finished: The source remembers one finished split per table instead of all.
             stream_from: The source reads changes from this position on, instead of snapshots.
-            as_version: The coordinator of a Kafka ``operator`` gets its state in this version, 1 to 3,
-                for another release of the connector.
+            as_version: The coordinator of an ``operator`` of Kafka, or of change data capture, gets its
+                state in this version, for another release of the connector.
             operator: The source, by uid or hash; by default the source that has the split or table.
 
         Raises:
