@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
 LEGACY, CURRENT = "3.4.0-1.20", "5.0.0-2.2"
 UIDS = ("orders", "counts", "results", "files")
 OLD, FLUSHED, END = 150, 170, 235
@@ -240,3 +242,28 @@ def test_the_doctor_sends_to_migrate(migration: Migration) -> None:
         warnings.simplefilter("ignore")
         moved = migration.folder / "moved" / "killed"
         assert Savepoint.open(str(moved)).compatibility("2.2").verdict in ("unknown", "restorable")
+
+
+def test_a_source_from_nothing_reads_each_record_behind_its_positions_once(
+    spark: SparkSession, migration: Migration
+) -> None:
+    name, ask, jobs = "begun", migration.broker.process.lines, migration.jobs
+    ask("topic", f"orders-{name}", 2)
+    ask("topic", f"results-{name}", 1)
+    ask("send", f"orders-{name}", 0, 0, 30)
+    ask("send", f"orders-{name}", 1, 30, 50)
+    begun = migration.folder / "begun"
+    # A query of Spark has read 20 and 5 of them.
+    writer = Savepoint.create(spark, parallelism=2)
+    writer.with_kafka_source("orders", {f"orders-{name}": {"0": 20, "1": 5}}).write(begun)
+    jobs.line(*migration.words(name, 3, begun.as_uri()))
+    jobs.line("await", 25)
+    # A partition that the state does not know is still discovered, and read from its beginning.
+    ask("partitions", f"orders-{name}", 3)
+    ask("send", f"orders-{name}", 2, 50, 60)
+    ask("send", f"orders-{name}", 0, 60, 70)
+    jobs.line("await", 45)
+    jobs.line("stop", (migration.folder / "last").as_uri())
+    assert int(jobs.line("counted")) == 45
+    numbers = sorted(int(line.split()[-1]) for line in ask("read", f"results-{name}"))
+    assert numbers == [*range(20, 30), *range(35, 70)]

@@ -75,3 +75,20 @@ def test_a_directory_without_a_checkpoint_is_as_it_was(tmp_path: Path) -> None:
     code, printed = command("describe", tmp_path)
     assert code == 1
     assert "has no _metadata file" in printed
+
+
+@each(
+    ("words", "message"),
+    [
+        (("--from-spark", "--uid", "a"), "needs --uid, the operator of the new job, and --like"),
+        (("--from-spark", "--state"), "goes without --description, --format and --state"),
+        (("--uid", "a"), "--uid needs --from-spark"),
+        ((), "Missing option '--description'"),
+    ],
+)
+def test_an_import_that_lacks_a_word_is_a_wrong_call(
+    totals: Path, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    code, printed = command("import", totals, tmp_path / "out", *words)
+    assert (code, message in printed) == (2, True), printed
+    assert not (tmp_path / "out").exists()
