@@ -82,6 +82,24 @@ def test_a_file_is_read_on_from_another_line(jobs: JavaJobs) -> None:
     target = jobs.folder / "moved"
     position = json.dumps({"offset": -1, "records": 4000})
     savepoint.change_sources({reader.split: position}).write(target)
-    unchanged, moved = run(jobs, [path, str(target)])
+    savepoint.change_sources(reset=["lines"]).write(jobs.folder / "anew")
+    read_path, waiting_path = (
+        entry.content.partition("path=")[2].partition(",")[0] for entry in (reader, waiting)
+    )
+    for name, path_to_forget in (("switched", read_path), ("alone", waiting_path)):
+        forgetful = savepoint.change_sources(
+            {reader.split: json.dumps({"offset": -1, "records": 4900})},
+            drop_files=[path_to_forget],
+            operator="lines",
+        )
+        forgetful.write(jobs.folder / name)
+    places = [str(jobs.folder / name) for name in ("moved", "anew", "switched", "alone")]
+    unchanged, moved, anew, switched, alone = run(jobs, [path, *places])
     assert unchanged["lines"][0] == f"{first} {read}"  # type: ignore[index]
     assert moved["lines"][:2] == [f"{first} 4000", f"{first} 4001"]  # type: ignore[index]
+    assert anew["lines"][0] in ("a 0", "b 0")  # type: ignore[index]
+    others = {line.split()[0] for line in switched["lines"]}  # type: ignore[attr-defined]
+    assert others == {"a", "b"} - {first}
+    for answer, has_other in ((unchanged, True), (alone, False)):
+        after = Savepoint.open(str(answer["savepoint"]).removeprefix("file:"), uids=["lines"])
+        assert (waiting_path in str(entries_of(after, "lines"))) == has_other

@@ -86,6 +86,10 @@ def _change_sources(writer: SavepointWriter, words: Words) -> SavepointWriter:
         release_finished=words["release-finished"],
         stream_from=words["stream-from"],
         as_version=version,
+        drop_topics=words["drop-topic"],
+        drop_partitions=words["drop-partition"],
+        drop_files=words["drop-file"],
+        reset=words["reset"],
         operator=_source_name(writer, name or words["operator"]),
     )
     return _of_source(writer, changed.source)
@@ -155,7 +159,10 @@ def _mistake_of_sinks(words: Words) -> str:
 
 
 def _mistake_of_sources(words: Words) -> str:
-    changes = ("set", "drop-table", "add-table", "release-finished", "stream-from", "as-version")
+    changes = (
+        *("set", "drop-table", "add-table", "release-finished", "stream-from", "as-version"),
+        *("drop-topic", "drop-partition", "drop-file", "reset"),
+    )
     has_change = any(words[name] for name in changes)
     if words["as-version"] and words["operator"] is not None:
         return "'as-version' names its operator itself"
@@ -210,6 +217,10 @@ CHANGES = (
             FlagWord("release-finished", "Remember one finished split per table."),
             TextWord("stream-from", "Leave the snapshot phase, and read from this position on."),
             TextsWord("as-version", "A version for the state of a coordinator, and its operator."),
+            TextsWord("drop-topic", "Topics that a source forgets, with all partitions."),
+            TextsWord("drop-partition", "Partitions that a source forgets, such as orders-3."),
+            TextsWord("drop-file", "Paths that a source of files forgets."),
+            TextsWord("reset", "Sources that forget everything, and start as in a new job."),
             TextWord(
                 "to-new", "An operator of an old connector whose state becomes that of the new one."
             ),

@@ -21,7 +21,7 @@ from savepoint_extensions.connectors.connector_changes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from savepoint_cli.modify import Destination
     from savepoint_cli.options import Opening
@@ -179,6 +179,10 @@ def sinks(
     destination.write(output, writer)
 
 
+def _forgets(option: str, name: str, metavar: str, text: str) -> Callable[..., Any]:
+    return click.option(option, name, metavar=metavar, multiple=True, help=text)
+
+
 @options.inspection()
 @click.option(
     "--set",
@@ -213,6 +217,10 @@ def sinks(
     metavar="POSITION",
     help="Change data capture: leave the snapshot phase, and read changes from POSITION on.",
 )
+@_forgets("--drop-topic", "drop_topics", "TOPIC", "Kafka: forget this topic. Repeatable.")
+@_forgets("--drop-partition", "drop_partitions", "PARTITION", "Kafka: forget orders-3. Repeatable.")
+@_forgets("--drop-file", "drop_files", "FILE", "Files: forget this path, as shown. Repeatable.")
+@_forgets("--reset", "reset", "OPERATOR", "Let this source start as in a new job. Repeatable.")
 @click.option(
     "--to-new",
     metavar="OPERATOR",

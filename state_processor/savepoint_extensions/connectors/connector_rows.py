@@ -68,12 +68,15 @@ class SourceConnector:
         enumerator: Reads the state of an enumerator likewise; None where it is not known.
         move: The split at another position, given as JSON; raises ``RefusedError``, ``ValueError``.
             None where positions can't be set.
+        without: The state of an enumerator without the entries that fulfil a condition; raises
+            ``RefusedError`` for what can't be written. None where entries can't be dropped.
     """
 
     name: str
     split: Callable[[Versioned, str], SplitFacts]
     enumerator: Callable[[Versioned, str], Iterator[SplitFacts]] | None = None
     move: Callable[[Versioned, Any, str], Versioned] | None = None
+    without: Callable[[Versioned, Callable[[SplitFacts], bool], str], Versioned] | None = None
 
 
 @dataclass(frozen=True, slots=True)

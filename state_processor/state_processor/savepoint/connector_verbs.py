@@ -135,7 +135,7 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
 
         return SourceState.of(self)
 
-    def change_sources(
+    def change_sources(  # noqa: PLR0913  # the options of the command
         self,
         positions: Mapping[str, str] | None = None,
         *,
@@ -144,12 +144,16 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
         release_finished: bool = False,
         stream_from: str | None = None,
         as_version: int | None = None,
+        drop_topics: Sequence[str] = (),
+        drop_partitions: Sequence[str] = (),
+        drop_files: Sequence[str] = (),
+        reset: Sequence[str] = (),
         operator: str | None = None,
     ) -> SavepointWriter:
         """A savepoint whose sources continue elsewhere, or with other tables.
 
-        The changes are made in the order of the arguments. All but the first are for sources with
-        change data capture.
+        The changes are made in the order of the arguments; tables, splits and streams are of sources
+        with change data capture.
 
         Args:
             positions: Id of a split -> its position in JSON, as ``sources()`` shows it.
@@ -159,11 +163,16 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             stream_from: The source reads changes from this position on, instead of snapshots.
             as_version: The coordinator of an ``operator`` of Kafka, or of change data capture, gets its
                 state in this version, for another release of the connector.
+            drop_topics: Topics that the source forgets, with all partitions.
+            drop_partitions: Partitions that it forgets, such as ``orders-3``.
+            drop_files: Paths that a source of files forgets, as ``sources()`` shows them; one that
+                watches a directory reads them again.
+            reset: Sources, by uid or hash, that forget everything and start as in a new job.
             operator: The source, by uid or hash; by default the source that has the split or table.
 
         Raises:
             OperatorNotFoundError: There is no such operator.
-            StateNotFoundError: No source has such a split, such a table, or change data capture.
+            StateNotFoundError: No source has such a split, table or file, or change data capture.
             RefusedError: The connector could not continue from the changed state, or the changes
                 fit several sources.
             ValueError: A position is not a number, or ``as_version`` comes without an operator.
@@ -178,11 +187,14 @@ class ConnectorVerbs(AuditVerbs, SavepointChanges):
             with_changed_sources,
             with_enumerator_version,
         )
+        from savepoint_extensions.connectors.removed_splits import RemovedSplits, without_splits  # noqa: PLC0415  # as above
 
         changes = SourceChanges(
             positions or {}, tuple(drop_tables), tuple(add_tables), release_finished, stream_from
         )
         changed = self._with_records(with_changed_sources(self, changes, operator))
+        removed = RemovedSplits(*map(tuple, (drop_topics, drop_partitions, drop_files, reset)))
+        changed = changed._with_records(without_splits(changed, removed, operator))
         if as_version is None:
             return changed.writer()
         if operator is None:

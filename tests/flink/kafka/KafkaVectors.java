@@ -31,6 +31,10 @@ public final class KafkaVectors {
                 new KafkaSourceEnumStateSerializer(),
                 new KafkaSourceEnumState(
                         Set.of(orders), Set.of(new TopicPartition("payments", 0)), true));
+        print(
+                "enumerator_of_payments",
+                new KafkaSourceEnumStateSerializer(),
+                new KafkaSourceEnumState(Set.of(), Set.of(new TopicPartition("payments", 0)), true));
         System.out.println(
                 "partitions_1 "
                         + HexFormat.of()

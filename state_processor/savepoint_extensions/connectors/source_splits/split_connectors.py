@@ -42,7 +42,7 @@ from savepoint_extensions.connectors.source_splits.wrapped_splits import (
 from savepoint_formats.errors import FormatError, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from savepoint_extensions.connectors.kafka.versioned import Versioned
 
@@ -62,6 +62,24 @@ def _kafka_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
     for known in KafkaEnumerator.of_versioned(versioned, path).partitions:
         state, name = known.status.name.lower(), f"{known.topic}-{known.partition}"
         yield SplitFacts(KAFKA, name, "partition", "", known.topic, state)
+
+
+def _kafka_without(
+    versioned: Versioned, is_gone: Callable[[SplitFacts], bool], path: str
+) -> Versioned:
+    enumerator = KafkaEnumerator.of_versioned(versioned, path)
+    _expect_exact(enumerator.to_versioned(), versioned, KAFKA)
+    entries = zip(enumerator.partitions, _kafka_enumerator(versioned, path), strict=True)
+    rest = tuple(known for known, facts in entries if not is_gone(facts))
+    return replace(enumerator, partitions=rest).to_versioned()
+
+
+def _expect_exact(written: Versioned, read: Versioned, connector: str) -> None:
+    """Raises ``RefusedError`` if the state of an enumerator has something that would be lost."""
+    if written != read:
+        raise RefusedError(
+            f"the enumerator of {connector} has something that can't be written again as it is"
+        )
 
 
 def _move_kafka(versioned: Versioned, position: Any, path: str) -> Versioned:
@@ -151,7 +169,21 @@ def _file_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
     for split in enumerator.splits:
         yield file_facts(split, "waiting")
     for processed in enumerator.processed:
-        yield SplitFacts("file", processed, "file", state="processed")
+        yield _processed_facts(processed)
+
+
+def _file_without(
+    versioned: Versioned, is_gone: Callable[[SplitFacts], bool], path: str
+) -> Versioned:
+    enumerator = FileEnumerator.of(versioned, path)
+    _expect_exact(enumerator.to_versioned(), versioned, "file")
+    splits = tuple(it for it in enumerator.splits if not is_gone(file_facts(it, "waiting")))
+    processed = tuple(it for it in enumerator.processed if not is_gone(_processed_facts(it)))
+    return FileEnumerator(splits, processed).to_versioned()
+
+
+def _processed_facts(path: str) -> SplitFacts:
+    return SplitFacts("file", path, "file", state="processed")
 
 
 def _move_file(versioned: Versioned, position: Any, path: str) -> Versioned:
@@ -257,9 +289,10 @@ CONNECTORS = (
         lambda versioned, path: kafka_facts(KafkaSplit.of_versioned(versioned, path)),
         _kafka_enumerator,
         _move_kafka,
+        _kafka_without,
     ),
     SourceConnector(CDC, _cdc_split, _cdc_enumerator),
-    SourceConnector("file", _file, _file_enumerator, _move_file),
+    SourceConnector("file", _file, _file_enumerator, _move_file, _file_without),
     SourceConnector(
         "kinesis",
         lambda versioned, path: kinesis_facts(KinesisSplit.of(versioned, path)),

@@ -83,8 +83,15 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
         {"drop": "x < 17", "renumber": 0, "transactional-prefix": "p"},
     ),
     "sources": (
-        ("--set", 's=[{"a": "b=c"}]', "--drop-table", "t", "--drop-table", "u", "--release-finished"),
-        {"set": {"s": '[{"a": "b=c"}]'}, "drop-table": ["t", "u"], "release-finished": True},
+        (
+            *("--set", 's=[{"a": "b=c"}]', "--drop-table", "t", "--drop-table", "u"),
+            *("--release-finished", "--drop-topic", "x", "--drop-partition", "x-1"),
+            *("--drop-file", "f", "--reset", "o"),
+        ),
+        {
+            "set": {"s": '[{"a": "b=c"}]'}, "drop-table": ["t", "u"], "release-finished": True,
+            "drop-topic": ["x"], "drop-partition": ["x-1"], "drop-file": ["f"], "reset": ["o"],
+        },
     ),
     "transplant": (
         ("trial", "OUT", "--operator", "a", "--new-uid", "b"),
