@@ -165,6 +165,10 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "savepoint_extensions.lifecycle.ttl_commands:expire",
             "Remove values past a time to live",
         ),
+        "dedupe-list": OwnCommand(
+            "savepoint_extensions.lifecycle.ttl_commands:dedupe_list",
+            "Leave each element of an operator's list once",
+        ),
         "remove-state": OwnCommand("savepoint_cli.modify:remove_state", "Remove a state"),
         "sql-migrate": OwnCommand(
             "savepoint_extensions.sql_jobs.sql_commands:sql_migrate",

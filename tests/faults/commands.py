@@ -295,6 +295,10 @@ _FREE_ON_SPARK = {
     "expire": _on_spark(
         "expire", "SOURCE", "stateful", "OUT", "--older-than", "1d", "--at", "2100-01-01T00:00:00Z", sample=_POJOS
     ),
+    "dedupe-list": _on_spark(
+        "dedupe-list", "SOURCE", "buffer", "offsets", "OUT", "--uid", "buffer",
+        sample="states-2.2.1-hashmap-canonical",
+    ),
     "rename-state": _on_spark("rename-state", "SOURCE", "summarize", "count", "number", "OUT"),
     "import-state": _on_spark(
         "import", "FOLDER/counts.csv", "OUT", "--description", "FOLDER/counts.yaml", "--state"

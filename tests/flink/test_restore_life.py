@@ -40,8 +40,8 @@ def answers(jobs: JavaJobs, *wanted: tuple[str, str, int]) -> list[dict[str, Any
 
 @pytest.fixture(scope="module")
 def taken(jobs: JavaJobs) -> list[str]:
-    """An unaligned checkpoint with records in flight."""
-    found = answers(jobs, ("flight", "", 2))
+    """An unaligned checkpoint with records in flight, and a savepoint whose lists have doubled twice."""
+    found = answers(jobs, ("flight", "", 2), *(("union", path, 2) for path in ("", "last", "last")))
     assert not any("error" in answer for answer in found), found
     return [answer["savepoint"].removeprefix("file:") for answer in found]
 
@@ -91,3 +91,19 @@ def test_without_its_records_in_flight_a_checkpoint_is_restored_at_another_paral
     assert "error" not in answer, answer["error"]
     assert answer["first"]
     assert all(counts.get(key, 0) == before for key, before in answer["first"].items())
+
+
+def test_a_union_list_that_doubled_has_each_element_once_at_three_parallelisms(
+    jobs: JavaJobs, taken: list[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    savepoint = Savepoint.load(spark, taken[-1], uids=["doubling"])
+    before = {state.state: state for state in savepoint.stats().states}
+    # Two subtasks add one each, and both keep all that there were: 2, then 6, then 14.
+    assert (before["union"].entries, before["union"].different) == (14, 1)
+    changed = savepoint.dedupe_list("doubling", "union").dedupe_list("doubling", "list")
+    changed.write(str(tmp_path / "mended"))
+    mended = begun_with(str(tmp_path / "mended"))
+    for parallelism, answer in zip(
+        (1, 2, 4), answers(jobs, *(("union", mended, count) for count in (1, 2, 4))), strict=True
+    ):
+        assert answer["seen"] == ["same"] * parallelism, answer

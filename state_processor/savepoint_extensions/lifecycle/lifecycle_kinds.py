@@ -74,5 +74,11 @@ CHANGES = (
         ),
         _expire,
     ),
+    ChangeKind(
+        "dedupe-list",
+        "Leave each element of a list of an operator once.",
+        (_OPERATOR, TextWord("state", "A list or union list of the operator.", is_required=True)),
+        lambda writer, words: writer.dedupe_list(words["operator"], words["state"]),
+    ),
 )
 """The rows of changes of the life of state."""

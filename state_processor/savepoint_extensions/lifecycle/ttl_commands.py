@@ -1,4 +1,4 @@
-"""Commands about times to live: ``set-ttl`` and ``expire``."""
+"""Commands that change how long state lives: ``set-ttl``, ``expire`` and ``dedupe-list``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from savepoint_cli import completion, options
-from savepoint_cli.modify import writes
+from savepoint_cli.modify import change_destination, errors_of_spark, writes
 from savepoint_extensions.lifecycle.lifecycle_kinds import age, moment
 
 if TYPE_CHECKING:
+    from savepoint_cli.modify import Destination
+    from savepoint_cli.options import Opening
+    from savepoint_cli.terminal import Output
     from state_processor import SavepointWriter
 
 
@@ -72,3 +75,33 @@ def expire(
     savepoint expire s3://jobs/savepoint-1a2b sessions s3://jobs/smaller --older-than 7d
     """
     return writer.expire(operator, state, older_than=age(older_than), at=moment(at))
+
+
+@options.inspection("dedupe-list")
+@options.operator
+@options.state
+@change_destination
+def dedupe_list(
+    output: Output, opening: Opening, destination: Destination, operator: str, state: str
+) -> None:
+    """Copy the savepoint at PATH to OUT, with each element of a list of the OPERATOR once.
+
+    STATE is a list or union list of the operator, not of its keys. A union list doubles with every
+    restart if the job adds to it with every snapshot, and never clears it after a restore. Elements
+    are equal if their bytes are. --dry-run says how many there are, and how many differ.
+
+    \b
+    savepoint dedupe-list s3://jobs/savepoint-1a2b sink commits s3://jobs/mended
+    """
+    writer = opening.open().writer()
+    with errors_of_spark():
+        with options.usage_errors():
+            changed = writer.dedupe_list(operator, state)
+        counts = []
+        if destination.dry_run:
+            from savepoint_extensions.lifecycle.distinct_elements import element_counts  # noqa: PLC0415  # Spark is slow
+
+            before = writer.operator(operator).change
+            assert before is not None  # an operator of the savepoint
+            counts.append(element_counts(before, state)._asdict())
+        destination.write(output, changed, {"elements": counts} if counts else None)

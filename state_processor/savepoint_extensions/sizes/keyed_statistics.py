@@ -50,6 +50,7 @@ class StateCounts:
         overdue: Number of timers that should have fired by a time.
         expired_rows: Number of rows of which a time to live leaves nothing; None if unknown.
         expired_size: Bytes that a time to live takes, with the keys of entries that go.
+        different: Number of different elements of a list of the operator.
     """
 
     state: State
@@ -62,6 +63,7 @@ class StateCounts:
     overdue: int = 0
     expired_rows: int | None = 0
     expired_size: int = 0
+    different: int | None = None
 
     def merge(self, other: StateCounts) -> None:
         """Adds counts of the same state in other key groups."""

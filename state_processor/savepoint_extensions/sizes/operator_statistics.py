@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from savepoint_extensions.sizes.contents import ContentsReader
 from savepoint_extensions.sizes.keyed_statistics import KeyedCounts, StateCounts
+from savepoint_formats.entries import distinct_hashes
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import Opaque
+from savepoint_formats.program.byte_ranges import bytes_of
 from savepoint_formats.scan import TableScan, check_subtasks, operator_splits, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
@@ -121,10 +123,13 @@ class WeighedOperator:
     def _add_lists(self, counts: StateCounts) -> None:
         reader = ContentsReader(counts.state, self.kryo, None)
         counts.contents = reader.contents
+        hashes = [np.empty((0, 2), np.uint64)]
         for chunk, elements in self._elements(counts.state.name):
             counts.entries += len(elements)
             counts.sizes.add(elements.sizes)
+            hashes.append(distinct_hashes(bytes_of(chunk, elements)))
             reader.add(chunk, elements)
+        counts.different = len(np.unique(np.concatenate(hashes), axis=0))
 
     def _add_broadcast(self, counts: StateCounts) -> None:
         """Counts the entries of one subtask, because all have the same; some may lack the state."""

@@ -46,6 +46,7 @@ class StateStatistics:
         expired: Values whose time to live has ended, if it was given.
         expired_share: Expired values as a fraction of the values with TTL.
         problem: Why something is unknown.
+        different: Different elements of a list or union list of an operator, by their bytes.
     """
 
     operator: str
@@ -67,6 +68,7 @@ class StateStatistics:
     expired: int | None
     expired_share: float | None
     problem: str
+    different: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

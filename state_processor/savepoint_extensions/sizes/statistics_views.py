@@ -58,12 +58,13 @@ def _contents(state: StateStatistics) -> Row:
         "first_access": state.first_access,
         "last_access": state.last_access,
         "expired": _share(state.expired, state.expired_share),
+        "different": state.different if state.different != state.entries else None,
         "problem": state.problem,
     }
 
 
 _SAVED = "What the time to live would save"
-_TELLING = ("null", "empty", "min_items", "first_access", "problem")
+_TELLING = ("null", "empty", "min_items", "first_access", "different", "problem")
 
 
 def statistics_tables(

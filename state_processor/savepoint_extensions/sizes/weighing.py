@@ -298,6 +298,7 @@ def _state_statistics(
         if contents.expired is None
         else _share(contents.expired, contents.accessed),
         problem="; ".join(filter(None, (problem, contents.problem))),
+        different=counts.different,
     )
 
 
@@ -381,9 +382,20 @@ def verdict(
     expired = sum(state.expired or 0 for state in states)
     if expired:
         parts.append(f"{expired:,} values have expired")
+    parts += _of_lists(states)
     if problems:
         parts.append(f"not everything could be counted: {problems[0]}")
     return "; ".join(parts) or "there is no state"
+
+
+def _of_lists(states: Sequence[StateStatistics]) -> Iterator[str]:
+    """Union lists whose elements repeat; in other lists of operators they may."""
+    for state in states:
+        if state.kind == StateKind.UNION_LIST.value and state.different != state.entries:
+            yield (
+                f"{state.operator}.{state.state} has {state.entries:,} elements, of which"
+                f" {state.different:,} differ: dedupe-list drops the others"
+            )
 
 
 def _of_keys(largest_keys: Sequence[KeyStatistics]) -> Iterator[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.local_write import LocalKeyedPlan
     from savepoint_spark.changing.operator_changes import OperatorChanges
     from savepoint_spark.writing.keyed_plan import KeyedPlan
-    from savepoint_spark.writing.operator_plan import NewOperatorState
+    from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
 
 
 class Part(Enum):
@@ -104,6 +104,10 @@ class Change:
     def new_elements(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
         """What writes the elements of an operator state anew, and the state that they become."""
         return (), state
+
+    def new_rows(self, rows: ElementRows) -> ElementRows:
+        """The elements of an operator state, once they are written anew, or fewer of them."""
+        return rows
 
     def merged(self, plan: LocalKeyedPlan) -> KeyedPlan:
         """The files of local state."""

@@ -382,5 +382,7 @@ class OperatorChanges:
         changed: ElementRows = stored
         if made is not None:
             changed = MadeElements(made, stored.state, stored.steps)
+        for change in self.changes:
+            changed = change.new_rows(changed)
         recoded = changed if state == rows.state else RenamedElements(changed, state)
         return elements_after(self.tables, recoded)

@@ -86,6 +86,28 @@ class LifetimeChanges(ConstantChanges):
         writer = self.writer().ready_for(StageRule.SEALED, uid)
         return writer.changed(uid, lambda operator: without_expired(operator, state, limit_ms))
 
+    def dedupe_list(self, uid: str, state: str) -> SavepointWriter:
+        """Leaves each element of a list or union list of an operator once, by its bytes.
+
+        Union lists double if a function adds to them with every snapshot, and never clears them
+        after a restore. ``stats`` says how many elements differ.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: A list or union list of the operator, not of its keys.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
+            SchemaChangeError: The state is no list of the operator.
+
+        Example:
+            >>> savepoint.dedupe_list("sink", "commits").write("s3://jobs/mended")
+        """
+        from savepoint_extensions.lifecycle.distinct_elements import RULE, without_repeated  # noqa: PLC0415  # Spark is slow
+
+        writer = self.writer().ready_for(RULE, uid)
+        return writer.changed(uid, lambda operator: without_repeated(operator, state))
+
 
 def _milliseconds(at: datetime | None) -> int:
     moment = datetime.now(UTC) if at is None else at

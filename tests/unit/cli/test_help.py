@@ -198,7 +198,19 @@ def test_names_that_options_had_before_are_still_taken(tmp_path: Path) -> None:
 
 def test_the_line_of_a_command_begins_with_a_verb() -> None:
     verbs = {
-        *("Show", "List", "Run", "Browse", "Copy", "Check", "Tell", "Compare", "Rename", "Remove"),
+        *(
+            "Leave",
+            "Show",
+            "List",
+            "Run",
+            "Browse",
+            "Copy",
+            "Check",
+            "Tell",
+            "Compare",
+            "Rename",
+            "Remove",
+        ),
         *("Rescale", "Convert", "Print", "Rewrite", "Add", "Widen", "Update", "Delete", "Merge"),
         *("Export", "Import", "Find", "Write", "Make", "Answer", "Mask", "Take"),
     }

@@ -37,6 +37,7 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
         ("a", "OUT", "--state", "s", "--older-than", "7d"),
         {"operator": "a", "state": "s", "older-than": "7d"},
     ),
+    "dedupe-list": (("a", "s", "OUT"), {"operator": "a", "state": "s"}),
     "rename-field": (
         ("a", "s", "f.g", "h", "OUT", "--nanoseconds", "struct"),
         {"operator": "a", "state": "s", "old": "f.g", "new": "h", "nanoseconds": "struct"},
