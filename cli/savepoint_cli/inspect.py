@@ -30,13 +30,21 @@ _SCREEN, _LARGEST = 24, 10
 
 
 @options.inspection()
-def describe(output: Output, opening: Opening) -> None:
+@click.option(
+    "--what-fills-metadata",
+    is_flag=True,
+    help="Show the parts of the file _metadata, the largest first, instead.",
+)
+def describe(output: Output, opening: Opening, *, what_fills_metadata: bool) -> None:
     """Show what is in the savepoint at PATH: its format, its operators, their states.
 
     \b
     savepoint describe s3://jobs/orders/savepoint-1a2b --uid summarize
     """
     savepoint = opening.open()
+    if what_fills_metadata:
+        output.rows(f"_metadata of {opening.path}", savepoint.metadata_parts())
+        return
     if savepoint.plan is not None:
         nodes = savepoint.query()
         if output.is_for_people:

@@ -74,6 +74,12 @@ from savepoint_extensions.lifecycle.history import (
     KeyHistory,
     history,
 )
+from savepoint_extensions.lifecycle.size_history import (
+    SizeHistory,
+    StateGrowth,
+    StateMoment,
+    size_history,
+)
 from savepoint_extensions.live_jobs.kubernetes_snapshots import kubernetes_snapshot
 from savepoint_extensions.live_jobs.live_jobs import LiveSnapshot, live_snapshots, take_savepoint
 from savepoint_extensions.mixed_mode.backlog import (
@@ -106,6 +112,7 @@ from savepoint_extensions.privacy.found_values import FoundPlace, FoundValues, f
 from savepoint_extensions.privacy.mask_plan import MaskedField
 from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_extensions.privacy.suggestions import MaskSuggestions
+from savepoint_extensions.sizes.metadata_sizes import MetadataPart
 from savepoint_extensions.sizes.statistics import (
     SavepointStatistics,
 )
@@ -439,6 +446,7 @@ __all__ = [
     "MaskedField",
     "Max",
     "MergeError",
+    "MetadataPart",
     "MigrationError",
     "Min",
     "MissingPackageError",
@@ -498,6 +506,7 @@ __all__ = [
     "SinkBytes",
     "SinkEntry",
     "SinkState",
+    "SizeHistory",
     "SlidingWindows",
     "SourceEntry",
     "SourceState",
@@ -513,7 +522,9 @@ __all__ = [
     "StateDescriptor",
     "StateExistsError",
     "StateFileNotFoundError",
+    "StateGrowth",
     "StateKind",
+    "StateMoment",
     "StateNotFoundError",
     "StateTtlConfig",
     "StateTypeError",
@@ -575,6 +586,7 @@ __all__ = [
     "local_session",
     "print_progress",
     "schema_text",
+    "size_history",
     "snapshots",
     "sql_diff",
     "take_savepoint",

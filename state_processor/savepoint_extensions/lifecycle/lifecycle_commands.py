@@ -75,29 +75,38 @@ def gc(
 
 
 @options.inspection()
-@options.table
-@click.option("--key", metavar="KEY", required=True, help="The key, written as for savepoint key.")
+@options.optional_table
+@click.option("--key", metavar="KEY", help="The key, written as for savepoint key.")
+@click.option("--sizes", is_flag=True, help="Show which states grow instead, of TABLE or of all.")
 @click.option("--changes", is_flag=True, help="Show only snapshots in which the rows changed.")
 @options.times
 @options.undescribed_subclasses
 def history(
     output: Output,
     opening: Opening,
-    table: str,
-    key: str,
+    table: str | None,
+    key: str | None,
     times: Times,
     *,
+    sizes: bool,
     changes: bool,
     **read: Any,
 ) -> None:
     """Show what a key has in TABLE in each complete snapshot below the directory PATH.
 
-    The oldest snapshot comes first; one without the key shows no rows. Exit codes: 0 found, 1 a
-    snapshot could not be read, 3 no snapshot has the key.
+    The oldest snapshot comes first; one without the key shows no rows. --sizes shows how many bytes
+    each state has in the first and in the last snapshot, the one that grows most first. Exit codes:
+    0 found, 1 a snapshot could not be read, 3 no snapshot has the key.
 
     \b
     savepoint history s3://jobs/checkpoints summarize.keyed_state --key 42 --changes
+    savepoint history s3://jobs/checkpoints --sizes
     """
+    if sizes:
+        _show_sizes(output, opening, table)
+        return
+    if table is None or key is None:
+        raise click.UsageError("a history needs TABLE and --key, or --sizes")
     history = state_processor.history(opening.path, table, key, **opening.settings, **read)
     for moment in history.moments:
         if moment.is_changed or not changes:
@@ -111,3 +120,10 @@ def history(
         click.get_current_context().exit(1)
     if not history.is_found:
         click.get_current_context().exit(NOT_FOUND)
+
+
+def _show_sizes(output: Output, opening: Opening, table: str | None) -> None:
+    history = state_processor.size_history(opening.path, table, **opening.settings)
+    output.page(history, ("Growth of states", history.growth))
+    if history.problems:
+        click.get_current_context().exit(1)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from savepoint_extensions.sizes.metadata_sizes import MetadataPart
     from savepoint_extensions.sizes.statistics import SavepointStatistics
 
 
@@ -54,3 +55,13 @@ class SizeVerbs(Snapshot):
         from savepoint_extensions.sizes.weighing import statistics_of  # noqa: PLC0415  # loads no extension before it is used
 
         return statistics_of(self, table, at=at, ttl=ttl, ttl_of=ttl_of, top=top)
+
+    def metadata_parts(self) -> tuple[MetadataPart, ...]:
+        """What fills ``_metadata``, the largest part first; the sizes add up to the file's.
+
+        Example:
+            >>> savepoint.metadata_parts()[0].part
+        """
+        from savepoint_extensions.sizes.metadata_sizes import metadata_parts  # noqa: PLC0415  # loads no extension before it is used
+
+        return metadata_parts(self)
