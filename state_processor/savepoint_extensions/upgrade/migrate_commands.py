@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
+from click.core import ParameterSource
 
 from savepoint_cli import completion, options
 from savepoint_cli.modify import writes
@@ -101,6 +102,18 @@ def classes(
 )
 @options.without_topics
 @options.allow_empty
+@click.option(
+    "--to-pojo",
+    multiple=True,
+    metavar="CLASS",
+    help="Within the release: write this class, which --classes describes, as a POJO. Repeatable.",
+)
+@click.option(
+    "--collections",
+    is_flag=True,
+    help="Within the release: write lists, maps and sets of Kryo with Flink's own serializers, and"
+    " those that Kryo can't read back as ArrayList and the like.",
+)
 @writes
 def migrate(
     writer: SavepointWriter,
@@ -110,6 +123,8 @@ def migrate(
     **chosen: Any,
 ) -> SavepointWriter:
     """Copy the Flink 1.x savepoint at PATH to OUT, so that Flink 2.x restores it.
+
+    With --to-pojo or --collections, the release stays, whichever it is, and only values of Kryo change.
 
     Spark rewrites Kryo objects for Kryo 5, and the List, Map and Set fields of POJOs for Flink
     2.x's own serializers. Offsets of FlinkKafkaConsumer become those of KafkaSource, and unfinished
@@ -124,11 +139,16 @@ def migrate(
         if not slash:
             raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
         writer = writer.remove_state(operator, state)
+    if chosen["to_pojo"] or chosen["collections"]:
+        context = click.get_current_context()
+        for name in ("target", "scala", "sources"):
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"--to-pojo and --collections go without --{name}")
     try:
         return writer.migrate(target, rename_classes=rename_classes, **chosen)
     except MigrationError as error:
         lines = "".join(f"\n  {printable(problem)}" for problem in error.problems)
         hint = "savepoint classes prints the classes to describe; --skip-state leaves a state out."
-        raise click.ClickException(
-            f"Flink 2.x can't have this state yet:{lines}\n{hint}"
-        ) from error
+        is_within = chosen["to_pojo"] or chosen["collections"]
+        what = "This state can't change yet" if is_within else "Flink 2.x can't have this state yet"
+        raise click.ClickException(f"{what}:{lines}\n{hint}") from error

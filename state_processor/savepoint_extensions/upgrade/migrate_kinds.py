@@ -25,10 +25,17 @@ def _migrate(writer: SavepointWriter, words: Words) -> SavepointWriter:
         sources=words["sources"] or "new",
         without_topics=words["without-topic"],
         allow_empty=words["allow-empty"],
+        to_pojo=words["to-pojo"],
+        collections=words["collections"],
     )
 
 
 def _mistake(words: Words) -> str:
+    others = words["target"] or words["scala"] or words["sources"]
+    if (words["to-pojo"] or words["collections"]) and others:
+        return (
+            "'to-pojo' and 'collections' stay within the release: leave 'target' and its like out"
+        )
     wrong = [skipped for skipped in words["skip-state"] if "/" not in skipped]
     return f"'skip-state' has {wrong[0]!r}, expected OPERATOR/STATE" if wrong else ""
 
@@ -49,6 +56,12 @@ CHANGES = (
             ),
             TextsWord("without-topic", "Topics that the new job no longer reads."),
             FlagWord("allow-empty", "Whether a source of Kafka may have no position."),
+            TextsWord(
+                "to-pojo", "Within the release: described classes of Kryo to write as POJOs."
+            ),
+            FlagWord(
+                "collections", "Within the release: write collections of Kryo as Flink's own."
+            ),
         ),
         _migrate,
         _mistake,

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from savepoint_extensions.upgrade.compatibility.rules import Finding
     from savepoint_extensions.upgrade.from_scala import ScalaTarget
     from savepoint_formats.layout import Layout
-    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.snapshots import Elements, TypeSerializerSnapshot
     from savepoint_formats.state_files import StateMetaInfo
     from savepoint_formats.values import CollectionPlace
     from savepoint_spark.changing import ChangedOperator
@@ -80,7 +80,7 @@ def migration_of(
         MigrationError: A collection or serializer is unknown. The message names all such states.
         SavepointError: A file can't be read.
     """
-    planning = replace(_Planning.of(operator, removed), scala=scala)
+    planning = replace(Planning.of(operator, removed), scala=scala)
     healed = HEALED_BY_MIGRATION | ({"scala"} if scala else set())
     with within(f"operator {operator.name}"):
         planning.problems.extend(_refusals(operator, removed, healed))
@@ -96,7 +96,7 @@ def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
     Collections that are not a field of a POJO are left out: no description could tell their types.
     """
     try:
-        planning = _Planning.of(operator, frozenset())
+        planning = Planning.of(operator, frozenset())
     except KeyTypeError:
         return {}  # a migration asks for the types of keys first
     with within(f"operator {operator.name}"):
@@ -109,7 +109,7 @@ def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
 
 
 @dataclass(frozen=True)
-class _Planning:
+class Planning:
     """Makes serializers of Flink 2.x, and collects ``problems`` and ``unknown`` collections.
 
     ``written`` is what Flink 1.x made of the user's classes, ``extraction`` what Flink 2.x makes.
@@ -144,21 +144,25 @@ class _Planning:
         infos, key, moves_keys = {}, None, False
         if self.types is not None:
             remaining = [info for info in self.types.states if info.name not in self.removed]
-            has_other_keys = self._changes(self.types.key)
+            has_other_keys = self.changes(self.types.key)
             if remaining:
                 key = self._noted("keys", self._migrated_key, self.types.key)
                 is_changed = key != self.types.key and not holds_kryo(self.types.key.layout())
                 moves_keys = self.scala is not None and is_changed
             for info in remaining:
-                if has_other_keys or any(self._changes(entry) for _, entry in info.serializers):
+                if has_other_keys or any(self.changes(entry) for _, entry in info.serializers):
                     infos[info.name] = self._noted(f"state {info.name!r}", self._info, info)
         elements = {}
         for name, state in self.elements.items():
-            if name not in self.removed and any(map(self._changes, state.serializers)):
+            if name not in self.removed and any(map(self.changes, state.serializers)):
                 states = self._noted(f"state {name!r}", self._element_states, (state, state))
                 elements[name] = states
-        writes = KryoDialect(KryoVersion.V5_6, self.kryo.classes)
-        return StateRecoding(key, infos, elements, self.kryo, writes, moves_keys)
+        return StateRecoding(key, infos, elements, self.kryo, self.writes, moves_keys)
+
+    @property
+    def writes(self) -> KryoDialect:
+        """The Kryo that reads the new objects."""
+        return KryoDialect(KryoVersion.V5_6, self.kryo.classes)
 
     def _noted(self, what: str, make: Callable[[ItemT], ItemT], item: ItemT) -> ItemT:
         """The new form; where it is refused, the old one and a problem."""
@@ -170,10 +174,10 @@ class _Planning:
                 self.unknown.extend((what, place) for place in error.collections)
             return item
 
-    def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
+    def changes(self, snapshot: TypeSerializerSnapshot) -> bool:
         """Whether values have other bytes in Flink 2.x, or may have."""
         try:
-            known = self._without_scala(self._known(snapshot))
+            known = self._without_scala(self.known_by_1(snapshot))
         except MigrationError:
             return True
         return known != snapshot or holds_kryo(known.layout())
@@ -188,7 +192,7 @@ class _Planning:
 
     def _migrated_key(self, key: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """The serializer of keys; case classes don't become POJOs, whose hash codes are unknown."""
-        with_migration = self._migrated(key, None)
+        with_migration = self.migrated(key, None)
         if isinstance(with_migration.layout(), Pojo) and self._without_scala(key) != key:
             raise MigrationError(
                 "they would be POJOs, whose hashCode decides on key groups and is not known: migrate"
@@ -196,7 +200,7 @@ class _Planning:
             )
         return with_migration
 
-    def _known(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+    def known_by_1(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """A serializer as Flink 1.x would have it after meeting all subclasses."""
         try:
             return with_subclasses(snapshot, self.written)
@@ -206,19 +210,19 @@ class _Planning:
     def _info(self, info: StateMetaInfo) -> StateMetaInfo:
         for role, entry in info.serializers:
             values = self._values(info.name) if role == VALUE_SERIALIZER else None
-            info = info.with_serializer(role, self._migrated(entry, values))
+            info = info.with_serializer(role, self.migrated(entry, values))
         return info
 
     def _element_states(
         self, states: tuple[NewOperatorState, NewOperatorState]
     ) -> tuple[NewOperatorState, NewOperatorState]:
         state, _ = states
-        key = None if state.key is None else self._known(state.key)
-        known = replace(state, element=self._known(state.element), key=key)
+        key = None if state.key is None else self.known_by_1(state.key)
+        known = replace(state, element=self.known_by_1(state.element), key=key)
         layout = known.element.layout()
         values = ((layout, value) for value in stored_elements(self.operator, state))
-        element = self._migrated(state.element, values if key is None else None)
-        new_key = None if state.key is None else self._migrated(state.key, None)
+        element = self.migrated(state.element, values if key is None else None)
+        new_key = None if state.key is None else self.migrated(state.key, None)
         return known, replace(state, element=element, key=new_key)
 
     def _values(self, name: str) -> Values:
@@ -228,7 +232,7 @@ class _Planning:
                 for value in chunk.entries.values:
                     yield layout, value.as_py()
 
-    def _migrated(
+    def migrated(
         self, snapshot: TypeSerializerSnapshot, values: Values | None
     ) -> TypeSerializerSnapshot:
         """A serializer as Flink 2.x has it.
@@ -236,7 +240,17 @@ class _Planning:
         ``values`` tell the elements of collections that are not described; these are the last
         collections of the serializer.
         """
-        snapshot = self._known(snapshot)
+        snapshot = self.known_by_1(snapshot)
+        elements = self.elements_of(snapshot, values)
+        try:
+            return self._without_scala(of_flink_2(snapshot, elements, self.extraction))
+        except SchemaChangeError as error:
+            raise MigrationError(str(error)) from error
+
+    def elements_of(
+        self, snapshot: TypeSerializerSnapshot, values: Values | None
+    ) -> list[Elements]:
+        """The types of the elements of each collection of Kryo in a serializer."""
         places = collection_places(snapshot.layout())
         known = described_elements(places, self.kryo)
         if len(known) < len(places) and values is not None:
@@ -249,11 +263,7 @@ class _Planning:
                 " savepoint classes prints it",
                 unknown,
             )
-        elements = [known[number] for number in range(len(places))]
-        try:
-            return self._without_scala(of_flink_2(snapshot, elements, self.extraction))
-        except SchemaChangeError as error:
-            raise MigrationError(str(error)) from error
+        return [known[number] for number in range(len(places))]
 
 
 def _refusals(

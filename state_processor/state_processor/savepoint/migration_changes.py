@@ -59,6 +59,8 @@ class MigrationChanges(PrivacyChanges):
         sources: Literal["new", "keep"] = "new",
         without_topics: Iterable[str] = (),
         allow_empty: bool = False,
+        to_pojo: Iterable[str] = (),
+        collections: bool = False,
     ) -> SavepointWriter:
         """Makes a savepoint of Flink 1.x one that Flink 2.x restores with the same classes.
 
@@ -88,6 +90,10 @@ class MigrationChanges(PrivacyChanges):
                 does; ``keep`` leaves it, so that it is refused unless it is removed.
             without_topics: As for ``renew_connectors``.
             allow_empty: As for ``renew_connectors``.
+            to_pojo: Described classes that Kryo wrote, and that the job makes POJOs. The release then stays,
+                whichever it is; ``target`` and the other arguments don't matter.
+            collections: Likewise for lists, maps and sets of Kryo, which get Flink's serializers; those
+                that Kryo can't read back (``List.of``) become ``ArrayList`` and the like.
 
         Raises:
             ValueError: There is no such release, or Flink 2.x wrote the savepoint.
@@ -103,6 +109,13 @@ class MigrationChanges(PrivacyChanges):
         from savepoint_extensions.upgrade.migrated_writer import migrated  # noqa: PLC0415  # loads no extension before it is used
 
         writer = self.writer()
+        if (pojos := frozenset(to_pojo)) or collections:
+            from savepoint_extensions.upgrade.own_serializers import with_own_serializers  # noqa: PLC0415  # loads no extension before it is used
+
+            renamed = with_own_serializers(writer, pojos, collections=collections)
+            for old, new in (rename_classes or {}).items():
+                renamed = renamed.rename_class(old, new)
+            return renamed
         if sources == "new" and writer.source is not None:
             writer = writer.renew_connectors(without_topics=without_topics, allow_empty=allow_empty)
         return migrated(writer, target, rename_classes or {}, scala)

@@ -166,6 +166,7 @@ def test_each_command_prints_the_entry_of_its_options(name: str, tmp_path: Path)
         (("sinks", "x", "--drop", "all", "--save", "y"), "--save is no part of a change"),
         (("mask", "x", "--suggest"), "--suggest is no part of a change: leave it out"),
         (("delete-keys", "x", "a", "out"), "delete-keys needs 'operator' and 'where', or 'found'"),
+        (("migrate", "x", "out", "--collections", "--target", "2.1"), "stay within the release"),
         (("copy", "x", "out"), "No such option"),
     ],
 )
