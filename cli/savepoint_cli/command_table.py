@@ -134,6 +134,10 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "copy": OwnCommand(
             "savepoint_cli.modify:copy", "Copy a savepoint, with every file that it needs"
         ),
+        "change-avro": OwnCommand(
+            "savepoint_extensions.upgrade.migrate_commands:change_avro",
+            "Rewrite a state's Avro values by another schema",
+        ),
         "update-state": OwnCommand(
             "savepoint_cli.change:update_state", "Update the values of a state, by SQL"
         ),

@@ -28,6 +28,8 @@ _POJO_VERSION = 2
 _TUPLES = "org.apache.flink.api.java.tuple.Tuple"
 _STATE = "org.apache.flink.runtime.state."
 _STREAMING = "org.apache.flink.streaming.api."
+_AVRO = "org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot"
+_AVRO_VERSION = 3
 _AVRO_ARRAY = "org.apache.avro.generic.GenericData$Array"
 _NO_AVRO = f"{RUNTIME}kryo.Serializers$DummyAvroRegisteredClass"
 _NO_AVRO_SERIALIZER = f"{RUNTIME}kryo.Serializers$DummyAvroKryoSerializerClass"
@@ -227,6 +229,12 @@ def pojo(class_name: str, fields: Mapping[str, TypeSerializerSnapshot]) -> TypeS
     own = {"pojo_class": class_name, "fields": entries, "registered": (), "unregistered": ()}
     snapshot = snapshot_of(f"{RUNTIME}PojoSerializerSnapshot", own, version=_POJO_VERSION)
     return like_parts(snapshot, fields.values())
+
+
+def avro(class_name: str, schema: str) -> TypeSerializerSnapshot:
+    """The snapshot of ``AvroSerializer``, as Flink has it from 1.12 on."""
+    own = {"runtime_class": class_name, "schema": schema}
+    return snapshot_of(_AVRO, own, version=_AVRO_VERSION)
 
 
 def kryo(class_name: str, registered: Sequence[str] = ()) -> TypeSerializerSnapshot:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from savepoint_formats.layout import Opaque
 from savepoint_formats.metadata import is_flink_2, release
 from savepoint_formats.snapshots import (
     ClosedValues,
@@ -185,6 +186,7 @@ class Types:
     | TUPLE; ROW, ROW_NAMED; POJO       | STRUCT                                            |
     | EITHER                            | STRUCT of left and right, one of which is null    |
     | ROW_DATA                          | STRUCT                                            |
+    | AVRO                              | that of its schema                                |
     | KRYO                              | STRUCT, or the column of a class of the JDK       |
     | NULLABLE                          | that of the inner type                            |
     | custom, of a plug-in              | that of its codec or layout                       |
@@ -314,6 +316,20 @@ class Types:
             constructed.pojo(class_name, snapshots),
             f"Types.POJO({class_name!r}, {dict(field_types)})",
         )
+
+    @staticmethod
+    def AVRO(
+        schema: str, class_name: str = "org.apache.avro.generic.GenericRecord"
+    ) -> TypeInformation:
+        """Records of Avro: the schema as JSON, and the class of a generated record.
+
+        Raises:
+            ValueError: The schema can't be read.
+        """
+        snapshot = constructed.avro(class_name, schema)
+        if isinstance(snapshot.layout(), Opaque):
+            raise ValueError(f"a schema that can't be read: {snapshot.layout()!r}")
+        return TypeInformation(snapshot, f"Types.AVRO({schema!r}, {class_name!r})")
 
     @staticmethod
     def KRYO(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -152,3 +153,23 @@ def migrate(
         is_within = chosen["to_pojo"] or chosen["collections"]
         what = "This state can't change yet" if is_within else "Flink 2.x can't have this state yet"
         raise click.ClickException(f"{what}:{lines}\n{hint}") from error
+
+
+@options.inspection("change-avro")
+@options.operator
+@options.state
+@click.argument("schema", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@writes
+def change_avro(
+    writer: SavepointWriter, operator: str, state: str, schema: Path
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, with the values of a STATE of Avro in another SCHEMA.
+
+    SCHEMA is a file (avsc) with the schema of the new job. Values are written as Avro's schema
+    resolution reads them: fields are added with their defaults, dropped, renamed by aliases, and widened.
+    The state's values, its elements, or its map values are GenericRecord or a generated class.
+
+    \b
+    savepoint change-avro s3://jobs/savepoint-1a2b visits visit visit-2.avsc s3://jobs/visits-2
+    """
+    return writer.change_avro(operator, state, schema.read_text("utf-8"))

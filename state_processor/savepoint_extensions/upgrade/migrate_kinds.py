@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from savepoint_extensions.upgrade.flink_releases import RELEASES
 from savepoint_extensions.upgrade.from_scala import ScalaTarget
-from state_processor.plugins import ChangeKind, FlagWord, PairsWord, TextsWord, TextWord
+from state_processor.plugins import ChangeKind, FileWord, FlagWord, PairsWord, TextsWord, TextWord
 
 if TYPE_CHECKING:
     from state_processor import SavepointWriter
@@ -40,7 +41,22 @@ def _mistake(words: Words) -> str:
     return f"'skip-state' has {wrong[0]!r}, expected OPERATOR/STATE" if wrong else ""
 
 
+def _change_avro(writer: SavepointWriter, words: Words) -> SavepointWriter:
+    schema = Path(words["schema"]).read_text("utf-8")
+    return writer.change_avro(words["operator"], words["state"], schema)
+
+
 CHANGES = (
+    ChangeKind(
+        "change-avro",
+        "Give values of Avro another schema, by Avro's schema resolution.",
+        (
+            TextWord("operator", "The operator: its uid, name, or hash.", is_required=True),
+            TextWord("state", "The state.", is_required=True),
+            FileWord("schema", "The file of the new schema (avsc).", is_required=True),
+        ),
+        _change_avro,
+    ),
     ChangeKind(
         "migrate",
         "Rewrite state of Flink 1.x so that Flink 2.x restores it.",

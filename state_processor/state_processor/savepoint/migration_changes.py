@@ -120,6 +120,29 @@ class MigrationChanges(PrivacyChanges):
             writer = writer.renew_connectors(without_topics=without_topics, allow_empty=allow_empty)
         return migrated(writer, target, rename_classes or {}, scala)
 
+    def change_avro(self, uid: str, state: str, schema: str) -> SavepointWriter:
+        """Gives values of Avro another schema, by Avro's schema resolution.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: A state whose values, elements or map values are ``GenericRecord`` or a generated class;
+                also a list of the operator.
+            schema: The schema of the new job, as JSON.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
+            SchemaChangeError: The values are not Avro's, or the schema does not read them. ``write`` raises
+                it for a value that the schema can't have, such as a null.
+
+        Example:
+            >>> savepoint.change_avro("visits", "visit", new_schema).write("s3://jobs/visits-2")
+        """
+        from savepoint_extensions.upgrade.avro_change import with_avro_schema  # noqa: PLC0415  # Spark is slow
+        from savepoint_spark.changing import StageRule  # noqa: PLC0415  # Spark is slow
+
+        writer = self.writer().ready_for(StageRule.SEALED, uid)
+        return writer.changed(uid, lambda operator: with_avro_schema(operator, state, schema))
+
     def renew_connectors(
         self,
         operator: str | None = None,

@@ -47,7 +47,7 @@ def test_every_help_has_an_example_that_is_a_right_call(
     for called, *arguments in found:
         assert called == name
         for one in arguments:
-            if one.endswith((".yaml", ".csv", ".py", ".json", ".txt")) and "/" not in one:
+            if one.endswith((".yaml", ".csv", ".py", ".json", ".txt", ".avsc")) and "/" not in one:
                 (tmp_path / one).write_text("")
         with command.make_context(name, arguments):
             pass

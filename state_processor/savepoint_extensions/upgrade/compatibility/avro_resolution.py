@@ -51,7 +51,7 @@ def unwritten_parts(reader: str, writer: str) -> tuple[list[str], list[str]]:
         reason.
     """
     by_position = _ByPosition()
-    schemas = _Schema.of(json.loads(reader)), _Schema.of(json.loads(writer))
+    schemas = AvroSchema.of(json.loads(reader)), AvroSchema.of(json.loads(writer))
     failed = list(dict.fromkeys(by_position.unwritten(*schemas, "")))
     return failed, list(dict.fromkeys(by_position.shifted))
 
@@ -62,14 +62,25 @@ def unread_parts(reader: str, writer: str) -> list[str] | None:
     None if one of the schemas can't be understood.
     """
     try:
-        schemas = _Schema.of(json.loads(reader)), _Schema.of(json.loads(writer))
+        schemas = AvroSchema.of(json.loads(reader)), AvroSchema.of(json.loads(writer))
         return list(dict.fromkeys(_Comparison().unread(*schemas, "")))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
+def is_read(reader: AvroSchema, writer: AvroSchema) -> bool:
+    """Whether a reader's type reads all values of a writer's."""
+    return next(_Comparison().unread(reader, writer, ""), None) is None
+
+
+def source_field(reader_field: Any, written: dict[str, Any]) -> Any:
+    """The field of a writer's record that a reader's field gets its values from; None if there is none."""
+    names = (reader_field["name"], *reader_field.get("aliases", ()))
+    return next((written[name] for name in names if name in written), None)
+
+
 @dataclass(frozen=True, slots=True)
-class _Schema:
+class AvroSchema:
     """A type of a schema with full names: its kind, its JSON, and the named types."""
 
     kind: str
@@ -77,14 +88,14 @@ class _Schema:
     named: dict[str, Any]
 
     @classmethod
-    def of(cls, schema: Any) -> _Schema:
+    def of(cls, schema: Any) -> AvroSchema:
         named: dict[str, Any] = {}
         whole = with_full_names(schema)
         _collect(whole, named)
         return cls._at(whole, named)
 
     @classmethod
-    def _at(cls, schema: Any, named: dict[str, Any]) -> _Schema:
+    def _at(cls, schema: Any, named: dict[str, Any]) -> AvroSchema:
         match schema:
             case list():
                 return cls("union", schema, named)
@@ -100,12 +111,12 @@ class _Schema:
                 return cls._at(inside, named)
         raise ValueError(f"not a schema: {schema!r}")
 
-    def part(self, schema: Any) -> _Schema:
+    def part(self, schema: Any) -> AvroSchema:
         """A type inside this one."""
         return self._at(schema, self.named)
 
     @property
-    def branches(self) -> list[_Schema]:
+    def branches(self) -> list[AvroSchema]:
         """The types of a union; the type itself otherwise."""
         return [self.part(branch) for branch in self.json] if self.kind == "union" else [self]
 
@@ -114,7 +125,7 @@ class _Schema:
         """Name without namespace of a named type."""
         return str(self.json["name"]).rpartition(".")[2]
 
-    def is_called_as(self, writer: _Schema) -> bool:
+    def is_called_as(self, writer: AvroSchema) -> bool:
         """Whether it has the name of the writer's type, or an alias that is its full name."""
         aliases = ({**self.json, "name": alias} for alias in self.json.get("aliases", ()))
         return self.name == writer.name or full_name(writer.json) in map(full_name, aliases)
@@ -144,7 +155,7 @@ class _Comparison:
     met: set[tuple[int, int]] = field(default_factory=set)
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
 
-    def unread(self, reader: _Schema, writer: _Schema, place: str) -> Iterator[str]:
+    def unread(self, reader: AvroSchema, writer: AvroSchema, place: str) -> Iterator[str]:
         """The reasons why the reader doesn't read all of the writer's type."""
         if writer.kind == "union":
             for branch in writer.branches:
@@ -162,14 +173,14 @@ class _Comparison:
             inside = reader.part(reader.json[name]), writer.part(writer.json[name])
             yield from self.unread(*inside, f"{place}[]")
 
-    def _reads(self, reader: _Schema, writer: _Schema) -> bool:
+    def _reads(self, reader: AvroSchema, writer: AvroSchema) -> bool:
         pair = id(reader.json), id(writer.json)
         if pair not in self.known:
             inside = _Comparison(set(self.met), self.known)
             self.known[pair] = next(inside.unread(reader, writer, ""), None) is None
         return self.known[pair]
 
-    def _unread_named(self, reader: _Schema, writer: _Schema, place: str) -> Iterator[str]:
+    def _unread_named(self, reader: AvroSchema, writer: AvroSchema, place: str) -> Iterator[str]:
         if not reader.is_called_as(writer):
             yield f"{place}: {writer.name} → {reader.name}"
         elif reader.kind == "fixed":
@@ -183,11 +194,10 @@ class _Comparison:
             self.met.add(pair)
             yield from self._unread_fields(reader, writer, place)
 
-    def _unread_fields(self, reader: _Schema, writer: _Schema, place: str) -> Iterator[str]:
+    def _unread_fields(self, reader: AvroSchema, writer: AvroSchema, place: str) -> Iterator[str]:
         written = {part["name"]: part for part in writer.json["fields"]}
         for part in reader.json["fields"]:
-            names = (part["name"], *part.get("aliases", ()))
-            source = next((written[name] for name in names if name in written), None)
+            source = source_field(part, written)
             type_ = reader.part(part["type"])
             where = f"{place}.{part['name']}"
             if source is not None:
@@ -207,7 +217,7 @@ class _ByPosition:
     shifted: list[str] = field(default_factory=list)
     met: set[tuple[int, int]] = field(default_factory=set)
 
-    def unwritten(self, new: _Schema, old: _Schema, place: str) -> Iterator[str]:
+    def unwritten(self, new: AvroSchema, old: AvroSchema, place: str) -> Iterator[str]:
         """The reasons why the new schema can't write all values of the old one."""
         if old.kind == "union":
             for branch in old.branches:
@@ -233,7 +243,7 @@ class _ByPosition:
             self.met.add(pair)
             yield from self._unwritten_fields(new, old, place)
 
-    def _unwritten_fields(self, new: _Schema, old: _Schema, place: str) -> Iterator[str]:
+    def _unwritten_fields(self, new: AvroSchema, old: AvroSchema, place: str) -> Iterator[str]:
         stored = old.json["fields"]
         for index, part in enumerate(new.json["fields"]):
             where = f"{place}.{part['name']}"
@@ -246,9 +256,9 @@ class _ByPosition:
             yield from self.unwritten(new.part(part["type"]), old.part(source["type"]), where)
 
 
-def _has_default(schema: _Schema) -> bool:
+def _has_default(schema: AvroSchema) -> bool:
     return schema.kind == "enum" and "default" in schema.json
 
 
-def _text(schema: _Schema) -> str:
+def _text(schema: AvroSchema) -> str:
     return schema.name if schema.kind in _NAMED else schema.kind

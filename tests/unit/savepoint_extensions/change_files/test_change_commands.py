@@ -110,6 +110,9 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, Any] | None]] = {
             "allow-loss": True,
         },
     ),
+    "change-avro": (
+        ("a", "s", "FILE", "OUT"), {"operator": "a", "state": "s", "schema": "FILE"},
+    ),
     "migrate": (
         ("OUT", "--target", "2.1", "--skip-state", "a/s", "--rename-class", "x.A=y.A"),
         {"target": "2.1", "skip-state": ["a/s"], "rename-class": {"x.A": "y.A"}},
