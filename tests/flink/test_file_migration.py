@@ -48,6 +48,14 @@ def left(old: Answering, folder: Path, pause: int, count: int) -> str:
     return taken.removeprefix("file:")
 
 
+def stopped_of(old: Answering, folder: Path) -> Savepoint:
+    """The savepoint of a job that it has stopped, and that has other outputs."""
+    old.line(*words(folder, "-", 1)[:-2], (folder / "out-of-stopped").as_uri(), 0)
+    old.line("await", 2 * SIZE)
+    taken = old.line("stop", (folder / "stopped").as_uri())
+    return Savepoint.open(taken.removeprefix("file:"), uids=UIDS)
+
+
 def expect_each_once(folder: Path, count: int) -> None:
     lines = [
         line
@@ -68,6 +76,10 @@ def test_each_line_is_counted_once(tmp_path: Path) -> None:
         write(folder / "in", "c.txt", SIZE)
     with file_jobs("1.20.5", tmp_path) as old:
         taken = {read: left(old, read, 0, 2 * SIZE), waiting: left(old, waiting, 30, SIZE // 2)}
+        stopped = stopped_of(old, read)
+    assert stopped.compatibility("2.2").verdict == "silent corruption"
+    with pytest.raises(MigrationError, match="no time of the newest file"):
+        stopped.renew_connectors("lines", directory=(read / "in").as_uri())
     with file_jobs("2.2.1", tmp_path) as new:
         for folder, savepoint in taken.items():
             source = Savepoint.open(savepoint, uids=UIDS)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.old_sources import (
         KAFKA_POSITIONS,
         KINESIS_POSITIONS,
+        NEWEST_FILE,
         STALE_WHEN_STOPPED,
         stale_positions,
     )
@@ -76,6 +77,7 @@ __all__ = [
     "FLINK_2",
     "KAFKA_POSITIONS",
     "KINESIS_POSITIONS",
+    "NEWEST_FILE",
     "STALE_WHEN_STOPPED",
     "TARGETS",
     "ChangelogHandle",

@@ -2,9 +2,11 @@
 
 Stop-with-savepoint ends a ``SourceFunction`` before it stores its state. These sources then store the
 positions of the checkpoint before, or none, but all other operators store the state after the records
-in between: a restored job reads them twice.
+in between: a restored job reads them twice. The function that watches a directory stores the latest time
+that there is instead of that of the newest file: a restored job reads no new file.
 
-Flink: ``FlinkKafkaConsumerBase``; ``FlinkKinesisConsumer``, before FLINK-35115.
+Flink: ``FlinkKafkaConsumerBase``; ``FlinkKinesisConsumer``, before FLINK-35115;
+``ContinuousFileMonitoringFunction.cancel``.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
 
 KAFKA_POSITIONS = "topic-partition-offset-states"
 KINESIS_POSITIONS = "Kinesis-Stream-Shard-State"
+NEWEST_FILE = "file-monitoring-state"
 STALE_WHEN_STOPPED = {
     KAFKA_POSITIONS: "FlinkKafkaConsumer",
     KINESIS_POSITIONS: "FlinkKinesisConsumer",
+    NEWEST_FILE: "ContinuousFileMonitoringFunction",
 }
-"""List of positions -> its source."""
+"""List of positions, or of a time -> its source."""
 
 
 def stale_positions(metadata: CheckpointMetadata) -> Iterator[tuple[OperatorId, str]]:

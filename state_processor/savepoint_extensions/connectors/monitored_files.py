@@ -6,7 +6,7 @@ The function stores one number, the reader an object of Java for each split that
 |-------------------------|-------------------------------------------------------------------------|
 | `file-monitoring-state` | i64: time of the newest file that was found, in milliseconds since 1970; |
 |                         | ``Long.MIN_VALUE`` if there was none, ``Long.MAX_VALUE`` if the job     |
-|                         | reads a directory once                                                  |
+|                         | reads a directory once, or was stopped by a savepoint                   |
 | `splits`                | ``TimestampedFileInputSplit``: file, start, length, modificationTime,   |
 |                         | splitState: where its reader is, in a form of its own; null if it has   |
 |                         | not begun                                                               |
@@ -26,13 +26,14 @@ from savepoint_extensions.connectors.connector_rows import SplitFacts
 from savepoint_formats.bytes import DataInputView
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import JavaObject, read_java_object
+from savepoint_formats.metadata import NEWEST_FILE
 from savepoint_formats.scan import operator_splits
 from savepoint_formats.state_files import OperatorBackendHeader
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot import Operator
 
-MONITOR_STATE, SPLITS_STATE = "file-monitoring-state", "splits"
+SPLITS_STATE = "splits"
 NEVER, ONCE = -(1 << 63), (1 << 63) - 1
 
 _SPLIT = "org.apache.flink.streaming.api.functions.source.TimestampedFileInputSplit"
@@ -76,8 +77,8 @@ def is_file_reader(operator: Operator) -> bool:
 
 def newest_times(operator: Operator) -> list[int]:
     """The times that a monitoring function has stored: one; none if it has no state."""
-    elements = byte_elements(operator, [MONITOR_STATE], is_sized=False)
-    return [DataInputView(element.data, MONITOR_STATE).read_long() for element in elements]
+    elements = byte_elements(operator, [NEWEST_FILE], is_sized=False)
+    return [DataInputView(element.data, NEWEST_FILE).read_long() for element in elements]
 
 
 def waiting_splits(operator: Operator) -> list[WaitingSplit]:

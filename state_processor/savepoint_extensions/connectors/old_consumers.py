@@ -17,7 +17,6 @@ from savepoint_extensions.connectors.kafka.kafka_source import (
 )
 from savepoint_extensions.connectors.kafka_state import consumed
 from savepoint_extensions.connectors.monitored_files import (
-    MONITOR_STATE,
     SPLITS_STATE,
     time_facts,
     waiting_facts,
@@ -26,7 +25,7 @@ from savepoint_extensions.connectors.source_splits.split_connectors import (
     kafka_facts,
 )
 from savepoint_formats.errors import RefusedError
-from savepoint_formats.metadata import KAFKA_POSITIONS, KINESIS_POSITIONS
+from savepoint_formats.metadata import KAFKA_POSITIONS, KINESIS_POSITIONS, NEWEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,5 +74,5 @@ CONSUMERS = (
     Consumer("FlinkKinesisConsumer", KINESIS_POSITIONS, shard_facts),
     Consumer("RMQSource", MESSAGES_STATE, message_facts),
     Consumer("ContinuousFileReaderOperator", SPLITS_STATE, waiting_facts),
-    Consumer("ContinuousFileMonitoringFunction", MONITOR_STATE, time_facts),
+    Consumer("ContinuousFileMonitoringFunction", NEWEST_FILE, time_facts),
 )

@@ -48,7 +48,6 @@ _CEP = (
 _SOURCES = (
     "SourceReaderState",
     *STALE_WHEN_STOPPED,
-    "file-monitoring-state",
     "message-acknowledging-source-state",
 )
 _SINKS = (

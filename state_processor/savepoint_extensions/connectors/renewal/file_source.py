@@ -6,6 +6,7 @@ again. So the directory is listed now: files that are no newer were read.
 | the old source has                  | the new one gets                                                 |
 |-------------------------------------|------------------------------------------------------------------|
 | the time of the newest file         | paths of all files that are no newer, in its enumerator          |
+| no time: it reads a directory once  | paths of all files                                               |
 | a file that no reader has begun     | a split of the whole file, in a reader                           |
 | a file that a reader is in          | nothing: where it is, is in a form of the old format. The user   |
 |                                     | tells how many records were read                                 |
@@ -26,7 +27,6 @@ from urllib.parse import unquote
 from pyarrow import fs
 
 from savepoint_extensions.connectors.monitored_files import (
-    MONITOR_STATE,
     NEVER,
     ONCE,
     SPLITS_STATE,
@@ -35,10 +35,12 @@ from savepoint_extensions.connectors.monitored_files import (
 )
 from savepoint_extensions.connectors.renewal.renewed_operator import Renewed, with_byte_lists
 from savepoint_extensions.connectors.renewal.renewed_source import NewSplit, renewed_source
+from savepoint_extensions.connectors.renewal.stopped_jobs import RIGHT_WAY
 from savepoint_extensions.connectors.source_splits.file_splits import FileEnumerator, FileSplit
 from savepoint_extensions.connectors.source_splits.split_connectors import file_facts
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.locations import Location, absolute, is_local, reading_errors
+from savepoint_formats.metadata import NEWEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +61,7 @@ class _File(NamedTuple):
 
 def without_time(operator: Operator) -> Renewed:
     """The operator of the monitoring function, without its state."""
-    return Renewed(with_byte_lists(operator, {MONITOR_STATE}, {}))
+    return Renewed(with_byte_lists(operator, {NEWEST_FILE}, {}))
 
 
 def renewed_reader(operator: Operator, options: RenewalOptions) -> Renewed:
@@ -77,13 +79,16 @@ def renewed_reader(operator: Operator, options: RenewalOptions) -> Renewed:
             " files, move these elsewhere, and leave both states out (savepoint remove-operator)"
         )
     (newest,) = options.newest_files_ms
+    if newest == ONCE and options.is_stopped:
+        raise RefusedError(
+            f"operator {operator.name}: the savepoint stopped the job, and its source of files then stores no"
+            f" time of the newest file: all files would count as read, or none. {RIGHT_WAY}"
+        )
     waiting = waiting_splits(operator)
     files = {}
-    if newest not in (NEVER, ONCE) or waiting:
+    if newest != NEVER or waiting:
         files = {file.path: file for file in _listed(operator, options.directory)}
-    processed = [
-        file.path for file in files.values() if newest != ONCE and file.modified_ms <= newest
-    ]
+    processed = [file.path for file in files.values() if file.modified_ms <= newest]
     splits = list(_splits(operator, waiting, files))
     enumerator = FileEnumerator((), tuple(sorted(processed))).to_versioned()
     renewed = renewed_source(operator, {SPLITS_STATE}, splits, lambda _: enumerator, options)

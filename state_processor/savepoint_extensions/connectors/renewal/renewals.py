@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from savepoint_extensions.connectors.connector_rows import TWO_PHASE_STATE
 from savepoint_extensions.connectors.consumed_messages import MESSAGES_STATE
 from savepoint_extensions.connectors.monitored_files import (
-    MONITOR_STATE,
     SPLITS_STATE,
     is_file_reader,
     newest_times,
@@ -40,7 +39,7 @@ from savepoint_formats.errors import (
     RefusedError,
     StateNotFoundError,
 )
-from savepoint_formats.metadata import KAFKA_POSITIONS, KINESIS_POSITIONS
+from savepoint_formats.metadata import KAFKA_POSITIONS, KINESIS_POSITIONS, NEWEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,8 +108,8 @@ RENEWALS = (
     Renewal(
         "ContinuousFileMonitoringFunction",
         "FileSource",
-        MONITOR_STATE,
-        lambda operator: has_list(operator, MONITOR_STATE),
+        NEWEST_FILE,
+        lambda operator: has_list(operator, NEWEST_FILE),
         lambda operator, *_: without_time(operator),
     ),
 )
@@ -174,10 +173,15 @@ def _with_monitors(
     monitors = [
         planned
         for planned in writer.operators
-        if planned.source is not None and has_list(planned.source, MONITOR_STATE)
+        if planned.source is not None and has_list(planned.source, NEWEST_FILE)
     ]
     times = [newest_times(planned.source) for planned in monitors if planned.source is not None]
-    options = replace(options, newest_files_ms=tuple(chain.from_iterable(times)))
+    properties = None if writer.source is None else writer.source.metadata.properties
+    options = replace(
+        options,
+        newest_files_ms=tuple(chain.from_iterable(times)),
+        is_stopped=properties is not None and properties.is_of_stopped_job,
+    )
     rows = {row.state for row in map(_row_of, chosen) if row is not None}
     added = [planned for planned in monitors if planned not in chosen]
     return options, [*chosen, *(added if SPLITS_STATE in rows else ())]

@@ -57,6 +57,7 @@ class RenewalOptions:
         stream_arns: ARNs of streams of Kinesis.
         directory: The directory that an old source of files watches.
         newest_files_ms: Times that monitoring functions of the savepoint have stored.
+        is_stopped: Whether the savepoint stopped its job.
         positions: Split -> where the new source reads it, as JSON, instead of its stored position.
     """
 
@@ -65,6 +66,7 @@ class RenewalOptions:
     stream_arns: tuple[str, ...] = ()
     directory: str = ""
     newest_files_ms: tuple[int, ...] = ()
+    is_stopped: bool = False
     positions: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -28,6 +28,7 @@ from savepoint_extensions.upgrade.compatibility.unreadable_objects import replac
 from savepoint_formats.metadata import (
     KAFKA_POSITIONS,
     KINESIS_POSITIONS,
+    NEWEST_FILE,
     stale_positions,
 )
 from savepoint_formats.snapshots import KRYO
@@ -70,7 +71,7 @@ def _is_of_file_sink(state: StateFacts) -> bool:
 
 def _is_of_old_files(state: StateFacts) -> bool:
     is_of_java = any("JavaSerializer" in use.snapshot_class for use in state.serializers)
-    return state.name == "file-monitoring-state" or (state.name == "splits" and is_of_java)
+    return state.name == NEWEST_FILE or (state.name == "splits" and is_of_java)
 
 
 def _stale_sources(snapshot: SnapshotFacts) -> Iterator[str]:
@@ -138,9 +139,11 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         _stale_sources,
         "the job was stopped when it took this savepoint. A FlinkKafkaConsumer, and a FlinkKinesisConsumer"
         " before FLINK-35115, then store the positions of the checkpoint before, or none, but all other"
-        " state is newer: records in between are read twice",
+        " state is newer: records in between are read twice. A ContinuousFileMonitoringFunction stores no time"
+        " of the newest file: a restored job reads no new file",
         "take a savepoint while the job runs and cancel it then, or cancel it with a retained checkpoint",
-        "FLINK-35115; FlinkKafkaConsumerBase.snapshotState; tried in 1.20.5",
+        "FLINK-35115; FlinkKafkaConsumerBase.snapshotState; ContinuousFileMonitoringFunction.cancel; tried in"
+        " 1.20.5",
     ),
     Rule(
         "downgrade",

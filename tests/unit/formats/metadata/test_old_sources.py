@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from support.file_states import METADATA as FILES
 from support.kinesis_states import CONSUMER
 from support.legacy_kafka import METADATA
 
@@ -12,13 +13,14 @@ from savepoint_formats.bytes import DataInputView
 from savepoint_formats.metadata import (
     KAFKA_POSITIONS,
     KINESIS_POSITIONS,
+    NEWEST_FILE,
     STALE_WHEN_STOPPED,
     CheckpointMetadata,
     CheckpointProperties,
     stale_positions,
 )
 
-SOURCES = {KAFKA_POSITIONS: METADATA, KINESIS_POSITIONS: CONSUMER}
+SOURCES = {KAFKA_POSITIONS: METADATA, KINESIS_POSITIONS: CONSUMER, NEWEST_FILE: FILES}
 
 
 @pytest.mark.parametrize("name", STALE_WHEN_STOPPED)

@@ -17,6 +17,7 @@ from savepoint_extensions.connectors.byte_elements import byte_elements
 from savepoint_extensions.connectors.connector_rows import READER_STATE
 from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState
 from savepoint_extensions.connectors.kafka.versioned import Versioned
+from savepoint_extensions.connectors.monitored_files import ONCE
 from savepoint_extensions.connectors.renewal.file_source import (
     flink_path,
     renewed_reader,
@@ -102,6 +103,20 @@ def test_a_reader_without_the_time_of_one_function_is_refused(
         options = RenewalOptions(directory=str(folder), newest_files_ms=times)
         with pytest.raises(RefusedError, match=f"{len(times)} monitoring functions"):
             renewed_reader(reader, options)
+
+
+def test_a_job_that_was_stopped_has_no_time(files: Savepoint, folder: Path) -> None:
+    """A real one stored the greatest number, and read no new file when it was restored."""
+    reader = files.operator("lines")
+    stopped = RenewalOptions(directory=str(folder), newest_files_ms=(ONCE,), is_stopped=True)
+    with pytest.raises(RefusedError, match="stores no time of the newest file"):
+        renewed_reader(reader, stopped)
+    position = {f"file:{folder}/a.txt": '{"offset": -1, "records": 10}'}
+    once = replace(stopped, is_stopped=False, positions=position)
+    state = renewed_reader(reader, once).record.coordinator_state
+    assert state is not None
+    enumerator = FileEnumerator.of(CoordinatorState.of(state.data, "").enumerator, "")
+    assert len(enumerator.processed) == len(SIZES)
 
 
 def test_the_function_loses_its_time(files: Savepoint) -> None:
