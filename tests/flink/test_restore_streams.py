@@ -17,7 +17,7 @@ from flink_home import FlinkHome
 from pyspark.sql import functions as F
 from support.commands import run as command
 from support.sample_rows import SAMPLES
-from support.stream_queries import PROVIDERS, input_rows, put, read, run
+from support.stream_queries import PROVIDERS, input_rows, processed, put, read, run
 
 from state_processor import Savepoint, SparkCheckpoint
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 SOURCES = Path(__file__).parent / "stream_job"
 FIRST, SECOND = (0, 1), (2, 3)
-UIDS = ("totals", "windows", "sessions", "distinct")
+UIDS = ("totals", "windows", "sessions", "distinct", "accounts")
+OF_EACH_ROW = ("total ", "account ")
 HDFS = {"spark.sql.streaming.stateStore.providerClass": PROVIDERS["hdfs"]}
 
 
@@ -89,6 +90,7 @@ def queries(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     run(sessions, folder / "sessions", "append", str(folder / "sessions out"))
     distinct = rows.dropDuplicates(["k", "id"]).select("k", "id")
     run(distinct, folder / "distinct", "append", str(folder / "distinct out"), **HDFS)
+    run(processed(rows, "eventTime"), folder / "accounts")
     return folder
 
 
@@ -115,8 +117,9 @@ def given_by_spark(spark: SparkSession, folder: Path) -> list[str]:
     ]
 
 
-def last_totals(given: Sequence[str]) -> dict[str, str]:
-    return {line.split()[1]: line for line in given if line.startswith("total ")}
+def last_of_keys(given: Sequence[str]) -> dict[tuple[str, ...], str]:
+    """The last line of each key, of the operators that give one for each row."""
+    return {tuple(it.split()[:2]): it for it in given if it.startswith(OF_EACH_ROW)}
 
 
 @pytest.mark.parametrize("flink", ["2.2.1", "1.20.5"])
@@ -131,20 +134,25 @@ def test_spark_reads_the_first_half_and_flink_the_second(
         aggregates = {"total": "sum", "n": "count", "seen": "collect_list BIGINT"}
         totals = checkpoints["totals"].state_like(like["totals"], 0, aggregates=aggregates)
         writer = new_job.with_operator("totals", totals)
-        for name in ("windows", "sessions"):
+        for name in ("windows", "sessions", "accounts"):
             writer = writer.with_operator(name, checkpoints[name].state_like(like[name]))
-        writer.write(tmp_path / "three")
+        writer.write(tmp_path / "four")
         words = ("--from-spark", queries / "distinct", "--uid", "distinct", "--like")
-        code, printed = command("import", *words, tmp_path / "three", tmp_path / "moved")
+        code, printed = command("import", *words, tmp_path / "four", tmp_path / "moved")
         assert code == 0, printed
         watermark = checkpoints["distinct"].watermark
         assert f"The query's watermark is {watermark} ms" in printed
         moved = (tmp_path / "moved").as_uri()
         second = ask(f"run {written(tmp_path, SECOND)} {moved}")
         alone = ask(f"run {written(tmp_path, (*FIRST, *SECOND))} -")
-    assert last_totals(second) == last_totals(alone)
-    together = [*given_by_spark(spark, queries), *(it for it in second if "total " not in it)]
-    assert sorted(together) == sorted(it for it in alone if "total " not in it)
+    assert last_of_keys(second) == last_of_keys(alone)
+    together = [
+        *given_by_spark(spark, queries),
+        *(it for it in second if not it.startswith(OF_EACH_ROW)),
+    ]
+    assert sorted(together) == sorted(it for it in alone if not it.startswith(OF_EACH_ROW))
     # Both halves count: neither engine alone gives it all.
-    assert {it.split()[0] for it in second} == {"total", "window", "session", "distinct"}
+    assert {it.split()[0] for it in second} == {
+        *("total", "window", "session", "distinct", "account", "fired")
+    }
     assert {it.split()[0] for it in given_by_spark(spark, queries)} >= {"window", "distinct"}

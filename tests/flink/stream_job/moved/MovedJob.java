@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
@@ -17,6 +18,8 @@ import org.apache.flink.api.common.functions.AggregateFunction;
 import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
+import org.apache.flink.api.common.state.MapState;
+import org.apache.flink.api.common.state.MapStateDescriptor;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
@@ -43,7 +46,8 @@ import org.apache.flink.util.Collector;
 import shop.LocalCluster;
 
 /**
- * A job that takes over the state of streaming queries: totals, windows, sessions, distinct rows.
+ * A job that takes over the state of streaming queries: totals, windows, sessions, distinct rows,
+ * accounts with timers.
  *
  * <p>Each line of the standard input is {@code empty <folder>}, which takes a savepoint before any row; or
  * {@code run <rows> <savepoint, or ->}, which reads all rows ({@code key TAB value TAB time in ms TAB id})
@@ -56,7 +60,7 @@ public final class MovedJob {
     static volatile int ended;
 
     private static final int PARALLELISM = 2;
-    private static final int OPERATORS = 4;
+    private static final int OPERATORS = 5;
     private static final TypeInformation<Tuple4<String, Long, Long, Integer>> ROW =
             Types.TUPLE(Types.STRING, Types.LONG, Types.LONG, Types.INT);
 
@@ -167,6 +171,7 @@ public final class MovedJob {
                                 Types.TUPLE(Types.STRING, Types.INT))
                         .process(new Distinct())
                         .uid("distinct"));
+        end(input.keyBy(row -> row.f0, Types.STRING).process(new Accounts()).uid("accounts"));
         return env.getStreamGraph().getJobGraph();
     }
 
@@ -327,6 +332,49 @@ public final class MovedJob {
                 seen.update(true);
                 out.collect("distinct " + row.f0 + " " + row.f3);
             }
+        }
+    }
+
+    /** As the StatefulProcessor of the tests: a value, a list, a map, and a timer per row an hour later. */
+    private static final class Accounts
+            extends KeyedProcessFunction<String, Tuple4<String, Long, Long, Integer>, String> {
+        private transient ValueState<Tuple2<Long, Long>> total;
+        private transient ListState<Long> seen;
+        private transient MapState<Integer, Long> byId;
+
+        @Override
+        public void open(OpenContext context) {
+            total =
+                    getRuntimeContext()
+                            .getState(
+                                    new ValueStateDescriptor<>(
+                                            "total", Types.TUPLE(Types.LONG, Types.LONG)));
+            seen = getRuntimeContext().getListState(new ListStateDescriptor<>("seen", Types.LONG));
+            byId =
+                    getRuntimeContext()
+                            .getMapState(
+                                    new MapStateDescriptor<>("by_id", Types.INT, Types.LONG));
+        }
+
+        @Override
+        public void processElement(
+                Tuple4<String, Long, Long, Integer> row, Context context, Collector<String> out)
+                throws Exception {
+            long number = total.value() == null ? 0 : total.value().f0;
+            total.update(Tuple2.of(number + 1, row.f1));
+            seen.add(row.f1);
+            byId.put(row.f3, row.f1);
+            context.timerService().registerEventTimeTimer(row.f2 + 3_600_000);
+            List<Long> all = new ArrayList<>();
+            seen.get().forEach(all::add);
+            Map<Integer, Long> sorted = new TreeMap<>();
+            byId.entries().forEach(entry -> sorted.put(entry.getKey(), entry.getValue()));
+            out.collect("account " + row.f0 + " " + total.value() + " " + all + " " + sorted);
+        }
+
+        @Override
+        public void onTimer(long timestamp, OnTimerContext context, Collector<String> out) {
+            out.collect("fired " + context.getCurrentKey() + " " + timestamp);
         }
     }
 
