@@ -57,7 +57,7 @@ class ConsumedShard:
         stream: Name of its stream.
         shard: Its id.
         parents: Ids of the shards from which it was split or merged.
-        hash_keys: Its first and last hash key.
+        hash_keys: Its first and last hash key; empty where it is not stored.
         position: The type of its position; a sequence number, and the number of a record in it.
     """
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from savepoint_extensions.connectors.renewal.renewed_operator import RenewalOptions
 
 _VERSION = 1
+# What the new source takes for splits of version 0, which have none; it reads them as numbers.
+_NO_HASH_KEYS = ("-1", "0")
 _ARN = re.compile(r"arn:[^:\s]+:kinesis:[^:\s]+:[^:\s]*:stream/([a-zA-Z0-9_.-]+)")
 _NOT_PROVEN = (
     "the state of its KinesisStreamsSource is not proven: no release of it could be run, and the layout is"
@@ -121,7 +123,9 @@ def _arn(operator: Operator, stream: str, arns: Iterable[str]) -> str:
 
 
 def _split(shard: ConsumedShard, arn: str) -> NewSplit:
-    split = KinesisSplit.of_version_1(arn, shard.shard, shard.parents, shard.hash_keys)
+    first, last = shard.hash_keys
+    hash_keys = first or _NO_HASH_KEYS[0], last or _NO_HASH_KEYS[1]
+    split = KinesisSplit.of_version_1(arn, shard.shard, shard.parents, hash_keys)
     problem, kind = "", shard.position["type"]
     if PART in shard.position:
         problem = (

@@ -53,7 +53,7 @@ def test_splits_and_known_shards(kinesis: Savepoint) -> None:
     state = renewed.record.coordinator_state
     assert state is not None
     head = utf(ARN) + utf(SHARDS[1]) + utf("AFTER_SEQUENCE_NUMBER") + b"\1\0\1" + utf(NUMBER)
-    split = head + b"\0\0\0\1" + utf(SHARDS[0]) + utf("0") + utf("")
+    split = head + b"\0\0\0\1" + utf(SHARDS[0]) + utf("0") + utf("0")
     listed = len(split).to_bytes(4, "big") + split + bytes(4)  # assigned
     assert listed in state.data
     # Coordinator 1, enumerator 1, its size; the last shard it has seen, five splits of version 1.
