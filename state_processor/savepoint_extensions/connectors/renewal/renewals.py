@@ -1,10 +1,10 @@
 """The connectors of Flink 1 whose state is written for newer ones: a row each.
 
-| old                  | new         | what is written                                                  |
-|----------------------|-------------|------------------------------------------------------------------|
-| `FlinkKafkaConsumer` | KafkaSource | splits of readers, state of the coordinator                      |
-| `FlinkKafkaProducer` | KafkaSink   | transactions to be committed, for the operator of the committer  |
-| `FlinkKinesisConsumer` | KinesisStreamsSource | the same; not proven                                  |
+| old                    | new                  | what is written                                       |
+|------------------------|----------------------|-------------------------------------------------------|
+| `FlinkKafkaConsumer`   | KafkaSource          | splits of readers, state of the coordinator           |
+| `FlinkKafkaProducer`   | KafkaSink            | transactions, for the operator of the committer       |
+| `FlinkKinesisConsumer` | KinesisStreamsSource | as for Kafka; not proven                              |
 | `RMQSource`            | none                 | nothing; refused while it has messages                |
 | `ContinuousFile…`      | FileSource           | files that were read, and those that were not         |
 
