@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
     from state_processor import SavepointWriter
     from state_processor.savepoint.changes import SnapshotFormat
-    from state_processor.savepoint.write import PlannedSavepoint, WrittenSavepoint
+    from state_processor.savepoint.write_summaries import PlannedSavepoint, WrittenSavepoint
 
     Change = Callable[..., SavepointWriter]
 

@@ -337,7 +337,11 @@ from state_processor.savepoint.spark_savepoint import (
 from state_processor.savepoint.spark_verbs import (
     SparkSavepointDiff,
 )
-from state_processor.savepoint.write import PlannedSavepoint, WrittenOperator, WrittenSavepoint
+from state_processor.savepoint.write_summaries import (
+    PlannedSavepoint,
+    WrittenOperator,
+    WrittenSavepoint,
+)
 from state_processor.savepoint.writer import (
     SavepointWriter,
 )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values import Nanoseconds
     from savepoint_spark.changing import ChangedOperator, StageRule
     from state_processor.savepoint.savepoint import Savepoint
-    from state_processor.savepoint.write import PlannedSavepoint, WrittenSavepoint
+    from state_processor.savepoint.write_summaries import PlannedSavepoint, WrittenSavepoint
 
 _DEFAULT_MAX_PARALLELISM = 128
 
