@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         UpdateType,
         ValueStateDescriptor,
     )
-    from savepoint_database.types.flink_units import milliseconds, size_in_bytes
+    from savepoint_database.types.flink_units import milliseconds, moment, size_in_bytes
     from savepoint_database.types.named_fields import all_places, arranged, field_places
     from savepoint_database.types.pyflink import PyFlink
     from savepoint_database.types.python_conversion import (
@@ -129,6 +129,7 @@ __all__ = [
     "literal",
     "map_entries",
     "milliseconds",
+    "moment",
     "parse_parts",
     "parse_type",
     "printable_rows",

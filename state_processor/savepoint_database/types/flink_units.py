@@ -1,4 +1,4 @@
-"""Durations and sizes of memory, as Flink's configuration writes them: ``10 s``, ``128mb``.
+"""Durations and sizes of memory, as Flink's configuration writes them: ``10 s``, ``128mb``; and times.
 
 Only whole numbers with one unit are accepted. Flink: ``TimeUtils``, ``MemorySize``.
 """
@@ -6,6 +6,7 @@ Only whole numbers with one unit are accepted. Flink: ``TimeUtils``, ``MemorySiz
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,3 +66,14 @@ def _quantity(text: int | str, what: str, units: Mapping[str, int], plain_unit: 
     if number // units[plain_unit] > _MAX_LONG:
         raise ValueError(f"{text!r}, expected {what}, of less than 2**63 {plain_unit}")
     return number
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time in ISO 8601, in UTC unless it has a zone; raises ``ValueError`` for another text."""
+    if text is None:
+        return None
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no time such as 2026-01-31T12:00:00Z") from error
+    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)

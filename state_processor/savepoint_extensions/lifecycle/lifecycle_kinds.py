@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from savepoint_database.types import milliseconds
+from savepoint_database.types import milliseconds, moment
 from state_processor.plugins import ChangeKind, TextWord
 
 if TYPE_CHECKING:
     from state_processor import SavepointWriter
     from state_processor.plugins import Words
-
-
-def moment(text: str | None) -> datetime | None:
-    """A time in ISO 8601, in UTC unless it has a zone; raises ``ValueError`` for another text."""
-    if text is None:
-        return None
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no time such as 2026-01-31T12:00:00Z") from error
-    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
 
 
 def age(text: str) -> timedelta:

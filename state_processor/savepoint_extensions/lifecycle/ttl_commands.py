@@ -8,7 +8,8 @@ import click
 
 from savepoint_cli import completion, options
 from savepoint_cli.modify import change_destination, errors_of_spark, writes
-from savepoint_extensions.lifecycle.lifecycle_kinds import age, moment
+from savepoint_database.types import moment
+from savepoint_extensions.lifecycle.lifecycle_kinds import age
 
 if TYPE_CHECKING:
     from savepoint_cli.modify import Destination

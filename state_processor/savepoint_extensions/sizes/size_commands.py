@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,19 +9,21 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
 from savepoint_database import files
+from savepoint_database.types import moment
 from savepoint_extensions.sizes.statistics_views import largest_tables, page
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal import Output
 
 
-def _moment(text: str) -> datetime:
+def _moment(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(text)
+        return moment(text)
     except ValueError as error:
-        raise click.BadParameter(f"{text!r}, expected such as 2026-01-31T12:00:00Z") from error
-    return moment.replace(tzinfo=moment.tzinfo or UTC)
+        raise click.BadParameter(str(error)) from error
 
 
 @options.inspection()

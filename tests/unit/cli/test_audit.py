@@ -51,7 +51,7 @@ def test_stats_of_what_cannot_be_read_is_exit_code_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--at", "noon", "expected such as 2026-01-31T12:00:00Z"),
+        ("--at", "noon", "'noon' is no time such as 2026-01-31T12:00:00Z"),
         ("--ttl", "7d", "expected a state and a time, such as sessions=7d"),
         ("--ttl", "recent_memo=7 moons", "expected a duration such as 10 s"),
     ],

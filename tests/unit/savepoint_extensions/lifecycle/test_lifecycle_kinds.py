@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from support.each import each
 
-from savepoint_extensions.lifecycle.lifecycle_kinds import age, moment
+from savepoint_database.types import moment
+from savepoint_extensions.lifecycle.lifecycle_kinds import age
 
 
 def test_a_time_is_in_utc_unless_it_has_a_zone() -> None:
