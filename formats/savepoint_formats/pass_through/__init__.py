@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.stored_states import PassThrough, StoredStates, stored_runs
     from savepoint_formats.pass_through.times_of_access import (
         timed_values,
-        with_times,
-        without_times,
+        with_access_times,
+        without_access_times,
     )
 else:
     __getattr__ = lazy_names(__name__)[0]
@@ -70,6 +70,6 @@ __all__ = [
     "stored_runs",
     "stored_size",
     "timed_values",
-    "with_times",
-    "without_times",
+    "with_access_times",
+    "without_access_times",
 ]

@@ -25,12 +25,14 @@ _AWARE = "org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot"
 _TIMED = re.compile(r".*\.TtlStateFactory\$TtlSerializerSnapshot")
 
 
-def with_times(snapshot: TypeSerializerSnapshot, kind: StateKind) -> TypeSerializerSnapshot:
+def with_access_times(snapshot: TypeSerializerSnapshot, kind: StateKind) -> TypeSerializerSnapshot:
     """The serializer of a state without times, with times."""
     return _changed(snapshot, kind, constructed.ttl)
 
 
-def without_times(snapshot: TypeSerializerSnapshot, kind: StateKind) -> TypeSerializerSnapshot:
+def without_access_times(
+    snapshot: TypeSerializerSnapshot, kind: StateKind
+) -> TypeSerializerSnapshot:
     """The serializer of a state with times, without them."""
     return _changed(snapshot, kind, lambda value: value)
 

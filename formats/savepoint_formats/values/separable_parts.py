@@ -201,7 +201,7 @@ def first_bytes(layout: Layout) -> Container[int] | None:
             return None
 
 
-def null_size(layout: Layout, first: int) -> int:
+def size_of_null(layout: Layout, first: int) -> int:
     """Size of the null that begins with a byte; 0 if it begins anything else."""
     if not isinstance(layout, layouts.Nullable) or first != layout.is_null:
         return 0

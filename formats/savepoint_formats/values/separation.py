@@ -25,8 +25,8 @@ from savepoint_formats.values.separable_parts import (
     StrictReader,
     Times,
     first_bytes,
-    null_size,
     parts_of,
+    size_of_null,
     ways_between,
 )
 from savepoint_formats.values.state_entries import DELIMITER, Delimited, Suffixed, suffixed_size
@@ -367,7 +367,7 @@ class _Separation:
 
     def _read(self, layout: Layout, start: int, end: int) -> tuple[int | None, bool]:
         """The end of a value, None if it is hidden; and whether nothing inside is hidden."""
-        if start < end and (size := null_size(layout, self._record.buffer[start])):
+        if start < end and (size := size_of_null(layout, self._record.buffer[start])):
             self._lost_at = start
             if size > end - start:
                 raise self._view(start, end).error("a null that is cut")

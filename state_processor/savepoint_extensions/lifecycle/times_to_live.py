@@ -21,8 +21,8 @@ from savepoint_formats.pass_through import (
     NewKeyGroups,
     decoded,
     timed_values,
-    with_times,
-    without_times,
+    with_access_times,
+    without_access_times,
 )
 from savepoint_formats.program.byte_ranges import Ranges, numbers_at, ranges_in
 from savepoint_formats.program.encode import Encoder
@@ -64,7 +64,7 @@ def with_time_to_live(changed: ChangedOperator, name: str, now_ms: int | None) -
         raise SchemaChangeError(
             f"state {name!r} has no serializer of values, so its form is unknown"
         )
-    change = without_times if now_ms is None else with_times
+    change = without_access_times if now_ms is None else with_access_times
     new = info.with_serializer(VALUE_SERIALIZER, change(serializer, state.kind))
     key, kryo = types.key.layout(), changed.operator.kryo
     forms = {state.name: (keyed_state(info, key), keyed_state(new, key))}

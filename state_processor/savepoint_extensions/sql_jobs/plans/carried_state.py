@@ -40,7 +40,7 @@ from savepoint_formats.layout import (
     nodes_of,
     rebuilt,
 )
-from savepoint_formats.pass_through import with_times, without_times
+from savepoint_formats.pass_through import with_access_times, without_access_times
 from savepoint_formats.snapshots import BASE, inner, row_data, with_nested
 from savepoint_formats.state_files import VALUE_SERIALIZER, BackendStateType, StateKind, keyed_state
 
@@ -341,7 +341,11 @@ class _Reshaping:
         wants_times = has_times if planned is None else not planned.startswith("0 ")
         if wants_times == has_times:
             return snapshot
-        return with_times(snapshot, old.kind) if wants_times else without_times(snapshot, old.kind)
+        return (
+            with_access_times(snapshot, old.kind)
+            if wants_times
+            else without_access_times(snapshot, old.kind)
+        )
 
     def _named(self, state: State, changes: list[_RowChange], *, is_new: bool) -> State:
         key, stored = state.key, state.stored
