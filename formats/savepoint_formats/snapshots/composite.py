@@ -127,7 +127,7 @@ def _row(snapshot: TypeSerializerSnapshot) -> Layout:
     )
 
 
-def named(*names: str) -> SnapshotKind:
+def _named(*names: str) -> SnapshotKind:
     """The kind of a composite that writes one value behind the other."""
     return of_parts(lambda *parts: layouts.Struct(names, parts), len(names))
 
@@ -273,7 +273,7 @@ register(
         },
         f"{_CEP}sharedbuffer.NodeId$NodeIdSerializer$NodeIdSerializerSnapshot": of_parts(_node_id),
         f"{_CEP}sharedbuffer.SharedBufferEdge$SharedBufferEdgeSerializer"
-        "$SharedBufferEdgeSerializerSnapshot": named("target", "version"),
+        "$SharedBufferEdgeSerializerSnapshot": _named("target", "version"),
         f"{_CEP}sharedbuffer.LockableTypeSerializerSnapshot": _LOCKABLE,
         f"{_CEP}sharedbuffer.Lockable$LockableTypeSerializerSnapshot": _LOCKABLE,
         f"{_CEP}sharedbuffer.SharedBufferNodeSerializerSnapshotV2": of_parts(
@@ -306,9 +306,9 @@ register(
         ),
         inner(f"{_TABLE}LinkedListSerializer"): _NULL_MASK.composite(_linked_list),
         inner(f"{_TABLE}WindowKeySerializer"): of_parts(_window_key),
-        inner(f"{_SEQUENCED}MetaSqnInfoSerializer"): named("high_sqn", "size"),
-        inner(f"{_SEQUENCED}RowSqnInfoSerializer"): named("first_sqn", "last_sqn"),
-        inner(f"{_SEQUENCED}NodeSerializer"): named(
+        inner(f"{_SEQUENCED}MetaSqnInfoSerializer"): _named("high_sqn", "size"),
+        inner(f"{_SEQUENCED}RowSqnInfoSerializer"): _named("first_sqn", "last_sqn"),
+        inner(f"{_SEQUENCED}NodeSerializer"): _named(
             "row", "sqn", "previous", "next", "next_for_record", "timestamp"
         ),
     }
