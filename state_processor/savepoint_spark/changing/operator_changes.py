@@ -266,11 +266,18 @@ class OperatorChanges:
 
     @property
     def entries(self) -> EntryChange | None:
-        """What writes keyed entries anew; None if they stay."""
+        """What writes keyed entries anew; None if they stay.
+
+        Raises ``ValueError`` if the rule of a change lets it overlook another one.
+        """
         hash_keys = self._hash_keys
-        anew = (change.entries(hash_keys) for change in self.changes)
-        # A stage has one change of entries, see ``order``.
-        recoded = next(filter(None, anew), None)
+        anew = [it for change in self.changes if (it := change.entries(hash_keys)) is not None]
+        if len(anew) > 1:
+            raise ValueError(
+                f"{len(anew)} changes of entries of operator {self.operator.name} in one stage: the"
+                " StageRule of the later one must see Part.ENTRIES"
+            )
+        recoded = anew[0] if anew else None
         return entries_with_names(recoded, self.operator, self.headers.classes)
 
     def _passed(

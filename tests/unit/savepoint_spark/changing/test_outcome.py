@@ -171,6 +171,9 @@ def test_a_change_that_nobody_knows_composes_with_others() -> None:
     texts = [b"".join(it.entries.values.to_pylist()) for it in stored_chunks(loud, "memo")]
     assert any(texts)
     assert all(text == text.upper() for text in texts)
+    twice = ChangedOperator(source.operator("payments")).with_change(Louder("memo"))
+    with pytest.raises(ValueError, match=r"2 changes of entries .* must see Part\.ENTRIES"):
+        _ = twice.with_change(Louder("memo")).entries
 
 
 @nightly
