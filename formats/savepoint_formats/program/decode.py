@@ -207,6 +207,9 @@ class _Decoding:
     def _room(self, size: int, scale: float) -> tuple[int, int]:
         """Rows and bytes to make room for."""
         rows = self.count - self.record
+        if rows == 1:
+            # A value must be whole anyway, and buffers that are too small would lie beside it.
+            return rows, size
         fraction = min(1.0, scale * MAX_MEMORY / (1 + memory_size(self.program, rows, size)))
         return max(1, int(rows * fraction)), int(size * fraction)
 

@@ -28,15 +28,15 @@ _MAX_UNIT_SIZE = 3
 
 @part
 def varint(position: int, end: int) -> tuple[int, int]:
-    """A number of at most four bytes, and where the next one begins."""
+    """A number of at most 31 bits, and where the next one begins."""
     number = 0
-    for shift in range(0, 28, 7):
+    for shift in range(0, 35, 7):
         if position >= end:
             break
         byte = load_byte(position)
         position += 1
         number |= (byte & 0x7F) << shift
-        if byte < 0x80:
+        if byte < 0x80 and number < 1 << 31:
             return number, position
     return number, REFUSED
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from support.decoding import (
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.layout import (
     BinaryArray,
@@ -234,6 +236,21 @@ def test_little_memory_makes_several_walks(memory: int, monkeypatch: pytest.Monk
     chunk = Chunk(np.frombuffer(data, np.uint8))
     array, end = decode_sequence(program(layout), chunk, 0, len(values))
     assert (array.to_pylist(), end) == (values, len(data))
+
+
+@pytest.mark.usefixtures("slow")
+def test_the_kernel_takes_a_text_whose_size_needs_five_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    size = 1 << 28
+    view = DataOutputView()
+    view.write_varint(size + 1)
+    head = view.to_bytes()
+    data = head + b"x" * size
+    monkeypatch.setattr("savepoint_formats.program.decode.EntryReader", None)
+    array = bulk(layouts.Text(), data, [(0, len(data))])
+    assert len(head) == 5
+    assert pc.binary_length(array).to_pylist() == [size]
 
 
 def test_values_that_share_their_bytes_are_repeated() -> None:
