@@ -291,7 +291,10 @@ _FREE_ON_SPARK = {
     "mask": _on_spark("mask", "SOURCE", "FOLDER/rules.yaml", "OUT"),
     "sample": _on_spark("sample", "SOURCE", "OUT", "--fraction", "0.5"),
     "remove-state": _on_spark("remove-state", "SOURCE", "summarize", "count", "OUT"),
-    "set-ttl": _on_spark("set-ttl", "SOURCE", "summarize", "count", "on", "OUT"),
+    # Without a time, the time of the write is in each value.
+    "set-ttl": _on_spark(
+        "set-ttl", "SOURCE", "summarize", "count", "on", "OUT", "--at", "2026-01-01T00:00:00Z"
+    ),
     "expire": _on_spark(
         "expire", "SOURCE", "stateful", "OUT", "--older-than", "1d", "--at", "2100-01-01T00:00:00Z", sample=_POJOS
     ),
