@@ -21,6 +21,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.values import as_precise, is_precise
 from savepoint_functions.functions.sorted_inputs import (
     INPUT,
     KEY,
@@ -206,11 +207,20 @@ def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
     with within(f"column {name!r}"):
         expect_valid(column)
     try:
+        if _is_moment(column.type, wanted):
+            return as_precise(column, wanted)
         return arranged(column, wanted)
     except (ValueError, pa.ArrowNotImplementedError) as error:
         raise ColumnTypeError(
             f"the function gave column {name!r} as {column.type}, expected {wanted}: {error}"
         ) from error
+
+
+def _is_moment(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a timestamp is given for a time with nanoseconds; both have a zone, or neither."""
+    if not (is_precise(wanted) and pa.types.is_timestamp(given)):
+        return False
+    return (given.tz is None) == (wanted.field(0).type.tz is None)
 
 
 def whole_keys(
