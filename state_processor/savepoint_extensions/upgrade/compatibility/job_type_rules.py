@@ -263,8 +263,8 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         "the Avro schema of a GenericRecord changed: Flink agrees to migrate, but reads records by the old"
         " schema and writes them by the new one, by position: RocksDB fails at the first access, the"
         " hashmap backend at the first checkpoint",
-        "keep the order and the types of the fields: only the last fields can go; or use generated classes"
-        " (SpecificRecord) in the old job, and take another savepoint; or " + ANOTHER_STATE,
+        "write the values by the new schema: savepoint change-avro PATH OPERATOR STATE SCHEMA OUT; or keep the"
+        " order and the types of the fields: only the last fields can go; or " + ANOTHER_STATE,
         _GENERIC_AVRO,
     ),
     _change(
@@ -272,8 +272,8 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         Verdict.SILENT_CORRUPTION,
         "the Avro schema of a GenericRecord changed: Flink reads records by the old schema and writes them"
         " by the new one, by position, so that fields get the values of others without an error",
-        "keep the order of the fields: only the last fields can go; or use generated classes"
-        " (SpecificRecord) in the old job, and take another savepoint; or " + ANOTHER_STATE,
+        "write the values by the new schema: savepoint change-avro PATH OPERATOR STATE SCHEMA OUT; or keep the"
+        " order of the fields: only the last fields can go; or " + ANOTHER_STATE,
         _GENERIC_AVRO,
     ),
     _change(
