@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _MOST_DIGITS = 40
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _NANOS_PER_SECOND = 1_000_000_000
 
 
@@ -64,7 +65,9 @@ def _decimal(text: str) -> Iterator[Decimal]:
 
 
 def _number(text: str, data_type: pa.DataType) -> Iterator[pa.Scalar]:
-    """The number of a type that a text is: none or one."""
+    """The number of a type that a text is, also no number or an infinite one: none or one."""
+    if pa.types.is_floating(data_type) and text in _NOT_FINITE:
+        yield pa.scalar(float(text), data_type)
     for number in _decimal(text):
         try:
             if pa.types.is_floating(data_type):

@@ -19,7 +19,8 @@ NANOS = pa.StructArray.from_arrays(
     ("values", "equal", "other"),
     [
         (pa.array([12, None], pa.int8()), ("12", "12.0", "012", "1.2e1"), ("12.5", "300", "x")),
-        (pa.array([12.5], pa.float32()), ("12.5", "12.500"), ("12.51", "nan")),
+        (pa.array([12.5], pa.float32()), ("12.5", "12.500"), ("12.51", "NaN", "sNaN")),
+        (pa.array([float("nan"), float("-inf")]), ("NaN", "-Infinity"), ("Infinity", "0")),
         (pa.array([AT]), (str(AT), AT.isoformat(), f"{AT}Z", f"{AT}000"), ("2024-03-01",)),
         (pa.array([AT.replace(tzinfo=UTC)]), (str(AT), f"{AT}Z"), (f"{AT}1",)),
         (pa.array([datetime(2024, 3, 1)]), ("2024-03-01", "2024-03-01 00:00"), ("2024-03-02",)),
