@@ -27,7 +27,6 @@ from savepoint_cli.terminal.cells import (
 )
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_cli.terminal.help import common_option
-from savepoint_cli.terminal.shared_names import without_shared
 from savepoint_formats.lazy_modules import LazyModule
 from savepoint_formats.printable import (
     fields_of,
@@ -36,6 +35,7 @@ from savepoint_formats.printable import (
     printable,
     without_secrets,
 )
+from savepoint_formats.shared_names import without_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

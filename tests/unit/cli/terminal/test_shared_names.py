@@ -8,7 +8,7 @@ import pytest
 from support.long_names import LONG, NAMES, job_of_long_names
 from support.terminal import Terminal
 
-from savepoint_cli.terminal.shared_names import without_shared
+from savepoint_formats.shared_names import without_shared
 
 if TYPE_CHECKING:
     from pathlib import Path
