@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.printable import field_text, fields_of, html_printable
 from savepoint_formats.quantities import ByteCount
+from savepoint_formats.shared_names import without_shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Notebooks style tables by three selectors; ours need more to take precedence.
 _OF_REPORT = ".savepoint-report" * 4
@@ -29,12 +30,15 @@ font-variant-numeric:tabular-nums}
 REPORT th,REPORT td{padding:.2em .7em;text-align:left;vertical-align:top;background:none}
 REPORT th{font-weight:bold}
 REPORT td{max-width:32em;overflow-wrap:break-word}
+REPORT td:first-child{min-width:14em}
 REPORT .number{text-align:right}REPORT td.number{white-space:nowrap}
 REPORT tbody tr{background:none}REPORT tbody tr:nth-child(even){background:var(--stripe)}
+.savepoint-report summary{cursor:pointer;margin:.4em .7em}
 .savepoint-report .problem{color:var(--second)}
 @media (prefers-color-scheme:dark){.savepoint-report{--ink:#e4ebf2;--faint:#5d7890;--first:#6fb1ee;
 --second:#f0955c;--sheet:#141a21;--stripe:#1d2731}}
 """.replace("REPORT", _OF_REPORT)
+_MOST_CHARTS = 3
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -64,16 +68,24 @@ def report_html(
     *,
     problems: Iterable[str] = (),
     charts: Iterable[tuple[str, str]] = (),
+    most: int | None = None,
 ) -> str:
-    """The content of a page; rows of tables are records, and charts are SVG."""
+    """The content of a page; rows of tables are records, and charts are SVG.
+
+    A reader opens what comes behind ``most`` rows of a table, and the last of more charts than
+    that. Then what all names of operators share is left out, too.
+    """
+    drawn = [f"<h2>{html_printable(name)}</h2>\n{svg}" for name, svg in charts]
+    first = len(drawn) if most is None or len(drawn) <= most else _MOST_CHARTS
     parts = [
         f'<div class="savepoint-report"><style>{_STYLE}</style>',
         f"<h1>{html_printable(title)}</h1>",
         f'<p class="verdict">{html_printable(verdict)}</p>',
         *_facts(facts),
         *(f'<p class="problem">{html_printable(problem)}</p>' for problem in problems),
-        *(f"<h2>{html_printable(name)}</h2>\n{svg}" for name, svg in charts),
-        *(_table(name, rows) for name, rows in tables),
+        *drawn[:first],
+        *_folded("charts", drawn[first:]),
+        *(_table(name, rows, most) for name, rows in tables),
         "</div>",
     ]
     return "\n".join(parts)
@@ -87,20 +99,48 @@ def _facts(facts: Mapping[str, str]) -> list[str]:
     return ['<div class="facts">', *shown, "</div>"]
 
 
-def _table(title: str, records: Sequence[Any]) -> str:
+def _folded(what: str, parts: Sequence[str]) -> list[str]:
+    if not parts:
+        return []
+    return [f"<details><summary>{len(parts):,} more {what}</summary>", *parts, "</details>"]
+
+
+def _table(title: str, records: Sequence[Any], most: int | None) -> str:
     rows = list(map(fields_of, records))
     names = rows[0] if rows else ()
+    notes = [] if most is None else list(_without_shared(rows))
     filled = [name for name in names if any(_cell(name, row[name]) for row in rows)]
     kinds = {name: _kind(row[name] for row in rows) for name in filled}
     head = "".join(
         f"<th{kinds[name]}>{html_printable(name.replace('_', ' '))}</th>" for name in filled
     )
-    body = "\n".join(
+    lines = [
         f"<tr>{''.join(f'<td{kinds[name]}>{_cell(name, row[name])}</td>' for name in filled)}</tr>"
         for row in rows
-    )
-    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    return f'<h2>{html_printable(title)}</h2>\n<div class="wide">{table}</div>'
+    ]
+    first = len(lines) if most is None else most
+
+    def table(lines: Sequence[str]) -> str:
+        body = "\n".join(lines)
+        table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+        return f'<div class="wide">{table}</div>'
+
+    rest = lines[first:]
+    more = f"<details><summary>{len(rest):,} more rows</summary>{table(rest)}</details>"
+    noted = "".join(f"<p>{html_printable(note)}</p>" for note in notes)
+    shown = f"{noted}{table(lines[:first])}{more if rest else ''}"
+    return f"<h2>{html_printable(title)}</h2>\n{shown}"
+
+
+def _without_shared(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Shortens names of operators that share much, and says what was left out."""
+    for column in ("uid", "operator", "name"):
+        names = [row.get(column) or "" for row in rows]
+        shown, note = without_shared(column, names, names)
+        if note:
+            yield note
+            for row, name in zip(rows, shown, strict=True):
+                row[column] = name
 
 
 def _kind(values: Iterable[Any]) -> str:

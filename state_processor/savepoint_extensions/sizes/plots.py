@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.extras import imported
 from savepoint_formats.printable import printable
 from savepoint_formats.quantities import ByteCount, Share
+from savepoint_formats.shared_names import without_shared
 
 if TYPE_CHECKING:
     from savepoint_extensions.sizes.statistics import SavepointStatistics, TimerStatistics
@@ -26,7 +27,7 @@ _VARIABLES = {
     _SECOND: "var(--second)",
 }
 _HASH = re.compile(r"^([0-9a-f]{8})[0-9a-f]{24}(?=\.|$)")
-_MOST_BARS = 20
+_MOST_BARS = 10
 _WIDTH, _ROW = 11.0, 0.3
 
 
@@ -75,7 +76,10 @@ def _bars(name: str, sizes: list[tuple[str, int]]) -> str:
     labels = [f"{ByteCount(size).text}, {Share(size / total).text}" for _, size in largest]
     axes.bar_label(bars, labels, padding=4, color=_INK, fontsize=9)
     axes.margins(x=0.15)
-    axes.set_yticks(positions, [_short(label) for label, _ in largest], parse_math=False)
+    # Only the names of states have an operator in front.
+    column = "operator" if name == "operators" else "table"
+    shown, _ = without_shared(column, [label for label, _ in largest], [bar for bar, _ in sizes])
+    axes.set_yticks(positions, [_short(label) for label in shown], parse_math=False)
     axes.set_xlabel("bytes of keys and values")
     axes.xaxis.set_major_formatter(_byte_format())
     return _svg(figure, name)

@@ -63,6 +63,7 @@ def _contents(state: StateStatistics) -> Row:
     }
 
 
+_MOST_ROWS = 10
 _SAVED = "What the time to live would save"
 _TELLING = ("null", "empty", "min_items", "first_access", "different", "problem")
 
@@ -164,4 +165,5 @@ def _body(
         (*more, *statistics_tables(report)),
         problems=report.problems,
         charts=charts,
+        most=_MOST_ROWS,
     )

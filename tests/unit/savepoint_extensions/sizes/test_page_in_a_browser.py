@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageStat
 from support.commands import run
+from support.long_names import NAMES, job_of_long_names
 
 from state_processor import Savepoint
 
@@ -111,6 +113,26 @@ def test_a_browser_shows_the_page_light_and_dark(
     assert dark.brightness < 80
     assert {colour for colour, *_ in light.marks}.isdisjoint(colour for colour, *_ in dark.marks)
     assert opened(browser, file, "light", width=480).scroll_width == 480
+
+
+def test_the_page_of_forty_operators_with_long_names_has_five_screens(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    assert run("stats", job_of_long_names(tmp_path), "--html", file)[0] == 0
+    with context_of(browser, viewport={"width": 1280, "height": 900}) as context:
+        tab = context.new_page()
+        tab.goto(file.as_uri())
+        assert tab.evaluate("document.documentElement.scrollHeight") <= 5 * 900
+        labels = tab.locator("svg text").all_text_contents()
+        assert set(NAMES[:10]) <= {text.strip() for text in labels}, "bars are told apart"
+        folded = tab.locator("details").all()
+        assert folded
+        for part in folded:
+            assert re.match(r"\d+ more (rows|charts)", part.locator("summary").inner_text())
+            part.evaluate("each => each.open = true")
+        shown = tab.locator("body").inner_text()
+        assert all(name in shown for name in NAMES)
 
 
 # What a notebook does with lists of terms and with tables in an output.
