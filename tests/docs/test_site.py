@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 
+_TALLEST = 60_000
+"""Pixels of a page of the reference; all of a savepoint on one had 81,000."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -60,7 +63,8 @@ def signature(page: str, name: str) -> str:
 
 
 def test_the_reference_shows_whole_signatures_and_where_names_are_imported_from(site: Path) -> None:
-    page = (site / "reference" / "savepoint.html").read_text(encoding="utf-8")
+    names = ("savepoint", "spark-savepoint", "snapshots")
+    page = "".join((site / "reference" / f"{name}.html").read_text("utf-8") for name in names)
     assert "from state_processor import Savepoint<" in page
     assert "split_size: " in signature(page, "read_keyed_state")
     assert "undescribed_subclasses: " in signature(page, "with_forms")
@@ -74,8 +78,9 @@ def test_the_reference_shows_whole_signatures_and_where_names_are_imported_from(
 
 
 def test_the_reference_has_all_of_a_savepoint_and_begins_with_how_it_is_opened(site: Path) -> None:
-    page = (site / "reference" / "savepoint.html").read_text(encoding="utf-8")
-    found = re.findall(r'<h3 id="[\w.]+\.Savepoint\.(\w+)"', page)
+    names = ("savepoint", "savepoint-changes")
+    page = "".join((site / "reference" / f"{name}.html").read_text("utf-8") for name in names)
+    found = re.findall(r'<h[34] id="[\w.]+\.Savepoint\.(\w+)"', page)
     methods = {name for name, _ in inspect.getmembers(Savepoint, callable) if name[0] != "_"}
     assert (found[:2], sorted(found)) == (["open", "load"], sorted(methods))
 
@@ -95,6 +100,7 @@ def test_a_browser_shows_the_site_from_a_disk(
         tab.goto((site / f"{name}.html").as_uri(), wait_until="networkidle")
         assert tab.locator("h1").first.is_visible(), name
         assert shown("document.documentElement.scrollWidth") <= 1280, name
+        assert shown("document.documentElement.scrollHeight") < _TALLEST, name
     assert tab.locator("table").count() > 5, "byte tables are tables"
     background = shown("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", background)[:3])) > 384) is (scheme == "light")
