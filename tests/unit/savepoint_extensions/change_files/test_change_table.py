@@ -34,7 +34,8 @@ WITHOUT_WORD = {
     "mask": {"suggest", "limit"},
     "sinks": {"save", "out"},
     "sources": {"out"},
-    "kafka": {"out"},
+    "kafka": {"out", "format"},
+    "import": {"from-spark", "operator", "uid", "like", "aggregate", "timeout", "ttl"},
     "sql-migrate": {"old", "savepoint"},
 }
 
@@ -42,7 +43,7 @@ WITHOUT_WORD = {
 OTHER_FORMS = {"rename-class": {"old", "new", "classes"}}
 
 # Verbs of writers without an entry; the page says why.
-NO_ENTRIES = {"with_operator", "with_state", "apply", "classes_to_describe"}
+NO_ENTRIES = {"with_operator", "with_state", "with_kafka_source", "apply", "classes_to_describe"}
 VERBS = {
     "masked": "mask",
     "erase": "delete-keys",
