@@ -125,7 +125,8 @@ def answers(folder: Path) -> Counter[str]:
     )
 
 
-@pytest.mark.parametrize("backend", ["hashmap", pytest.param("rocksdb", marks=nightly)])
+@nightly
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_a_masked_job_answers_as_the_mask_says(
     spark: SparkSession, tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
