@@ -109,7 +109,7 @@ def test_bars_are_as_long_as_what_they_stand_for() -> None:
     for one in told.states:
         sizes[one.operator] += one.size
     assert_bars(by_operator, sizes.values(), bars=3)
-    assert_bars(by_state, [one.size for one in told.states], bars=20)
+    assert_bars(by_state, [one.size for one in told.states], bars=10)
 
 
 def assert_bars(plot: ElementTree.Element, sizes: Iterable[int], bars: int) -> None:
