@@ -117,6 +117,8 @@ from savepoint_extensions.sizes.statistics import (
     SavepointStatistics,
 )
 from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
+from savepoint_extensions.spark_streams.operator_tables import StoreSize
+from savepoint_extensions.spark_streams.stream_operator import StreamOperator
 from savepoint_extensions.sql_jobs.history.sql_history import SqlHistory
 from savepoint_extensions.sql_jobs.history.sql_operator import (
     SqlOperator,
@@ -316,6 +318,7 @@ from savepoint_functions.windows.window_functions import (
 from savepoint_spark.bootstrapping import OperatorStateTransformation, WindowedStateTransformation
 from savepoint_spark.reading import KeyedStateReaderFunction, TimeWindow, WindowReaderFunction
 from savepoint_spark.session import local_session
+from savepoint_spark.writing import PlannedTransformation
 from state_processor.importing.described_import import (
     DescribedImport,
 )
@@ -479,6 +482,7 @@ __all__ = [
     "PlanVerdict",
     "PlannedOperator",
     "PlannedSavepoint",
+    "PlannedTransformation",
     "PlugInWarning",
     "ProcessWindowFunction",
     "ProcessingTimeTrigger",
@@ -533,6 +537,8 @@ __all__ = [
     "StateTtlConfig",
     "StateTypeError",
     "StateVisibility",
+    "StoreSize",
+    "StreamOperator",
     "SubtaskError",
     "Sum",
     "Table",

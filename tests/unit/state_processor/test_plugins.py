@@ -64,7 +64,7 @@ NAMES = {
     "Short": "()",
     "SinkConnector": "(name, committable, writer=)",
     "SnapshotKind": "(layout, body=, versions=, is_composite=, newest_outer=, parts=)",
-    "SourceConnector": "(name, split, enumerator=, move=)",
+    "SourceConnector": "(name, split, enumerator=, move=, without=)",
     "SplitFacts": "(connector, split, kind, position=, table=, state=, facts=)",
     "SqlTimestamp": "()",
     "Struct": "(names, fields)",
