@@ -95,9 +95,10 @@ def _with_schema(
             " states whose values, elements or map values are Avro's as a whole get another schema"
         )
     changed = snapshot.with_fields(schema=schema)
-    layout = changed.layout()
-    if isinstance(layout, Opaque):
-        raise SchemaChangeError(f"the schema can't be used: {layout.reason}")
+    layouts = snapshot.layout(), changed.layout()
+    for layout, which in zip(layouts, ("schema of the values", "schema"), strict=True):
+        if isinstance(layout, Opaque):
+            raise SchemaChangeError(f"the {which} can't be used: {layout.reason}")
     unread = unread_parts(schema, snapshot["schema"])
     if unread is None:
         raise SchemaChangeError("one of the schemas can't be understood")
@@ -105,7 +106,16 @@ def _with_schema(
         raise SchemaChangeError(f"the schema does not read the values: {'; '.join(unread)}")
     if schema == snapshot["schema"]:
         raise SchemaChangeError(f"state {name!r} has this schema already")
+    # A default that is no value of its type is refused now, and not by the first task.
+    old, new = map(arrow_type, layouts)
+    _resolved(pa.array([], old), snapshot["schema"], schema, new)
     return changed, (snapshot["schema"], schema)
+
+
+def _resolved(column: pa.Array, writer: str, reader: str, target: pa.DataType) -> pa.Array:
+    """The column by another schema, both as JSON."""
+    old, new = (AvroSchema.of(json.loads(schema)) for schema in (writer, reader))
+    return resolved(column, old, new, target)
 
 
 @dataclass(frozen=True)
@@ -153,11 +163,10 @@ class ResolvedValues:
 
     def recoded(self, data: pa.LargeBinaryArray, old: Layout, new: Layout) -> pa.LargeBinaryArray:
         """Stored values, as the new schema has them."""
-        writer, reader = (AvroSchema.of(json.loads(it)) for it in (self.writer, self.reader))
         target = arrow_type(_innermost(new))
 
         def change(column: pa.Array) -> pa.Array:
-            return resolved(column, writer, reader, target)
+            return _resolved(column, self.writer, self.reader, target)
 
         return Encoder(new).encode(_inside(decoded(data, old, self.kryo), old, change))
 

@@ -5,7 +5,8 @@
 | record    | its fields by name or alias; new ones get their default, others go         |
 | enum      | the symbol, or the default of the enum                                     |
 | number    | a wider number; string and bytes each other                                |
-| type      | the branch of a union that is the same type, else the first that reads it  |
+| type      | the branch of a union with the same full name, else the same type, else    |
+|           | the first that reads it                                                    |
 | union     | each branch by itself                                                      |
 
 A union with one branch besides null is a column of that branch, any other a struct of its branches.
@@ -14,6 +15,7 @@ Avro: specification, *Schema Resolution*.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -187,40 +189,72 @@ def _branch_for(writer: AvroSchema, branches: list[AvroSchema]) -> int | None:
     """The number of the branch that reads a type: the same type first, as Avro has it."""
     readable = [number for number, branch in enumerate(branches) if is_read(branch, writer)]
     same = [number for number in readable if branches[number].kind == writer.kind]
-    return next(iter((*same, *readable)), None)
+    called = [number for number in same if _is_called_fully(branches[number], writer)]
+    return next(iter((*called, *same, *readable)), None)
+
+
+def _is_called_fully(branch: AvroSchema, writer: AvroSchema) -> bool:
+    """Whether it has the full name of the writer's type: several branches may share the short one."""
+    return writer.kind in _NAMED and full_name(writer.json) in branch.full_names
 
 
 def _default(part: Any, reader: AvroSchema, target: pa.DataType, count: int) -> pa.Array:
     """A new field: its default, once per row."""
     if "default" not in part:
         raise SchemaChangeError(f"field {part['name']!r} is new, and has no default")
-    value = _default_value(part["default"], reader)
+    try:
+        value = _default_value(part["default"], reader)
+    except ValueError as error:
+        raise SchemaChangeError(
+            f"field {part['name']!r} is new, and its default {part['default']!r} is no value of its type"
+        ) from error
     return pa.array([value], target).take(pa.array(np.zeros(count, np.int64)))
 
 
 def _default_value(value: Any, schema: AvroSchema) -> Any:
-    """A default of JSON as a value of Arrow; that of a union is of its first branch."""
-    match schema.kind:
-        case "union":
-            first, branches = schema.branches[0], list(_branches(schema))
-            if first.kind == "null":
-                return None
-            inner = _default_value(value, first)
-            return inner if len(branches) == 1 else {branches[0][0]: inner}
-        case "record":
+    """A default of JSON as a value of Arrow; raises ``ValueError`` if the type doesn't have it."""
+    match schema.kind, value:
+        case "union", _:
+            return _union_default(value, schema)
+        case "record", dict():
             return {
                 part["name"]: _default_value(
                     value.get(part["name"], part.get("default")), schema.part(part["type"])
                 )
                 for part in schema.json["fields"]
             }
-        case "array":
+        case "array", list():
             return [_default_value(item, schema.part(schema.json["items"])) for item in value]
-        case "map":
+        case "map", dict():
             inside = schema.part(schema.json["values"])
             return [(key, _default_value(item, inside)) for key, item in value.items()]
-        case "bytes" | "fixed":
+        case "bytes", str():
             return value.encode("latin-1")
-        case "float" | "double":
+        case "fixed", str() if len(value) == schema.json["size"]:
+            return value.encode("latin-1")
+        case "enum", str() if value in schema.json["symbols"]:
+            return value
+        case (("int" | "long"), int()) if _fits(value, schema.kind):
+            return value
+        case (("float" | "double"), int() | float()) if not isinstance(value, bool):
             return float(value)
-    return value
+        case ("string", str()) | ("boolean", bool()) | ("null", None):
+            return value
+    raise ValueError(f"{value!r} of {schema.kind}")
+
+
+def _fits(value: int, kind: str) -> bool:
+    limit = 1 << (31 if kind == "int" else 63)
+    return not isinstance(value, bool) and -limit <= value < limit
+
+
+def _union_default(value: Any, schema: AvroSchema) -> Any:
+    """The default in the first branch that has it; releases before Avro 1.12 know only the first branch."""
+    if value is None and any(branch.kind == "null" for branch in schema.branches):
+        return None
+    branches = list(_branches(schema))
+    for name, branch in branches:
+        with suppress(ValueError):
+            inner = _default_value(value, branch)
+            return inner if len(branches) == 1 else {name: inner}
+    raise ValueError(f"{value!r} of a union")

@@ -132,7 +132,7 @@ class MigrationChanges(PrivacyChanges):
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
             SchemaChangeError: The values are not Avro's, or the schema does not read them. ``write`` raises
-                it for a value that the schema can't have, such as a null.
+                it for a value that the schema can't have: bytes that are no text.
 
         Example:
             >>> savepoint.change_avro("visits", "visit", new_schema).write("s3://jobs/visits-2")

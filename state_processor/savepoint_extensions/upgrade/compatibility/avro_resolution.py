@@ -125,10 +125,15 @@ class AvroSchema:
         """Name without namespace of a named type."""
         return str(self.json["name"]).rpartition(".")[2]
 
+    @property
+    def full_names(self) -> list[str]:
+        """The name and the aliases of a named type, with their namespaces."""
+        names = (self.json["name"], *self.json.get("aliases", ()))
+        return [full_name({**self.json, "name": name}) for name in names]
+
     def is_called_as(self, writer: AvroSchema) -> bool:
         """Whether it has the name of the writer's type, or an alias that is its full name."""
-        aliases = ({**self.json, "name": alias} for alias in self.json.get("aliases", ()))
-        return self.name == writer.name or full_name(writer.json) in map(full_name, aliases)
+        return self.name == writer.name or full_name(writer.json) in self.full_names
 
 
 def _collect(schema: Any, names: dict[str, Any]) -> None:

@@ -131,6 +131,8 @@ def test_what_can_not_be_is_refused(visits: SparkSavepoint, tmp_path: Path) -> N
     assert change is not None
     with pytest.raises(SchemaChangeError, match="kind: it is new, and has no default"):
         with_avro_schema(change, "value", text)
+    with pytest.raises(SchemaChangeError, match="its default 3 is no value of its type"):
+        visits.change_avro(UID, "timed", NEW.replace('"web"', "3"))
     strict = NEW.replace('["null", "long"]', '"long"')
     with pytest.raises(
         SchemaChangeError, match=r"does not read the values: \.seconds: null → long"

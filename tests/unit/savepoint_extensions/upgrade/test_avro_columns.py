@@ -185,6 +185,52 @@ def test_the_branch_of_the_same_type_comes_before_one_that_is_wider() -> None:
     assert column.to_pylist() == [{"a": {"long": None, "int": 1}}]
 
 
+@pytest.mark.parametrize("reader_name", [{}, {"name": "c.Y", "aliases": ["b.X"]}])
+def test_the_branch_with_the_full_name_comes_before_one_with_the_same_short_name(
+    reader_name: dict[str, Any],
+) -> None:
+    first, second = record(("v", "int"), name="a.X"), record(("v", "int"), name="b.X")
+    third = record(("v", "int"), name="c.X")
+    writer = record(("u", [first, second]), ("one", third))
+    reader = record(("u", [first, {**second, **reader_name}]), ("one", ["null", "a.X", third]))
+    stored = [{"u": {"a.X": None, "b.X": {"v": 1}}, "one": {"v": 2}}]
+    schemas = AvroSchema.of(writer), AvroSchema.of(reader)
+    column = resolved(pa.array(stored, column_type(writer)), *schemas, column_type(reader))
+    (row,) = column.to_pylist()
+    assert [*row["u"].values()] == [None, {"v": 1}]
+    assert row["one"] == {"a.X": None, "c.X": {"v": 2}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("string", None), ("string", 5), ("int", "x"), ("int", 1 << 31), ("int", 1.5), ("int", True),
+        ("boolean", "x"), ("float", "x"), ("double", True), ("bytes", 3), ("bytes", "€"),
+        (KIND, "Z"), ({"type": "fixed", "name": "F", "size": 2}, "abc"), (["null", "string"], 5),
+        ({"type": "array", "items": "int"}, "x"), ({"type": "map", "values": "int"}, [1]), (WIDER, {}),
+    ],
+)  # fmt: skip
+def test_a_default_that_is_no_value_of_its_type_is_refused(kind: Any, value: Any) -> None:
+    reader = record(("a", "int"), ("n", kind, default(value)))
+    schemas = AvroSchema.of(record(("a", "int"))), AvroSchema.of(reader)
+    stored = pa.array([{"a": 1}], column_type(record(("a", "int"))))
+    with pytest.raises(SchemaChangeError, match=r"'n' is new, and its default .* is no value"):
+        resolved(stored, *schemas, column_type(reader))
+
+
+def test_the_default_of_a_union_is_of_the_first_branch_that_has_it() -> None:
+    reader = record(
+        ("a", "int"),
+        ("n", ["null", "string"], default("x")),
+        ("m", ["string", "null"], default(None)),
+        ("k", ["string", "int", "double"], default(3)),
+    )
+    schemas = AvroSchema.of(record(("a", "int"))), AvroSchema.of(reader)
+    stored = pa.array([{"a": 1}], column_type(record(("a", "int"))))
+    (row,) = resolved(stored, *schemas, column_type(reader)).to_pylist()
+    assert row == {"a": 1, "n": "x", "m": None, "k": {"string": None, "int": 3, "double": None}}
+
+
 def test_only_values_that_are_there_are_changed() -> None:
     changed = there(pa.array([1, None, 3]), lambda column: pa.array([len(column)] * len(column)))
     assert changed.to_pylist() == [2, None, 2]
