@@ -41,20 +41,23 @@ NO_RULE = "no rule"
 OWN = "Flink's own"
 """Method of fields that no rule names, and that only Flink needs."""
 
+NO_FIELD = "no field"
+"""Method of a rule that decides no field: none fits it, or earlier rules decide all that do."""
+
 _IN_NAMESPACES = (FieldType.TEXT, FieldType.BYTES, FieldType.UNKNOWN)
 _MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedField:
-    """A field of a masked savepoint.
+    """A field of a masked savepoint, or a rule that decides no field.
 
     Attributes:
-        operator: The operator.
+        operator: The operator; empty for a rule.
         state: The state; empty for keys and namespaces, which all states of the operator share.
-        field: The field.
+        field: The field; for a rule its place in its file.
         type: Its type; ``unknown`` for bytes that can't be decoded.
-        method: Its method, or ``no rule``: unchanged.
+        method: Its method, or ``no rule``: unchanged; ``no field`` for a rule.
         values: The number of its values; None if they were not looked at.
         changed: The number of values that are different now.
         unmatched: The number of values that did not fit the method, and were hashed instead.
@@ -168,6 +171,14 @@ class MaskPlan:
                 )
             else:
                 yield shown
+
+
+def idle_rules(rules: MaskRules, plans: Iterable[MaskPlan]) -> Iterator[MaskedField]:
+    """The rules that decide no field of any plan: a wrong name in a rule leaves values unmasked."""
+    deciding = {rule for plan in plans for _, rule in plan.fields}
+    for rule in rules.rules:
+        if rule not in deciding:
+            yield MaskedField("", "", str(rule), "", NO_FIELD, values=0, changed=0)
 
 
 def is_rest(name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_extensions.privacy.chosen_keys import limits_of, listed_keys, lowest_hashes
 from savepoint_extensions.privacy.file_search import keyed_files
-from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named
+from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named, idle_rules
 from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_formats.errors import KeyTypeError, SchemaChangeError
 from savepoint_formats.pass_through import SampledKeys
@@ -52,7 +52,7 @@ def masked(
             )
         masked_state = MaskedState(plan, masks)
         writer = writer.changed(planned.name, partial(_with, masked_state))
-    return writer
+    return replace(writer, unmasked=(*writer.unmasked, *idle_rules(parsed, plans.values())))
 
 
 def sampled(

@@ -60,7 +60,7 @@ class SavepointWriter(SavepointChanges):
         is_canonical: Whether its metadata calls it a canonical savepoint.
         is_of_flink_2: Whether it is for Flink 2.x, although the source is of 1.x.
         sql_changes: What becomes of the operators of a SQL query, after ``sql_migrate``.
-        unmasked: Fields of operators that rules for masks leave as they are.
+        unmasked: Fields of operators that rules for masks leave as they are, and rules without a field.
         forms: The forms in which changes see values that have no exact column.
 
     Example:

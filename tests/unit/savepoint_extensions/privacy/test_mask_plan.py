@@ -6,7 +6,7 @@ from support.masks import SECRET
 from support.sample_rows import SAMPLES, Sample
 
 from savepoint_extensions.privacy.mask_methods import METHODS, FieldType
-from savepoint_extensions.privacy.mask_plan import MaskPlan, expect_all_named, mask_fields
+from savepoint_extensions.privacy.mask_plan import NO_FIELD, MaskPlan, expect_all_named, mask_fields
 from savepoint_extensions.privacy.mask_rules import MaskField, MaskRules, rule_for
 from savepoint_extensions.privacy.masked_entries import Tally
 from savepoint_extensions.privacy.permutation import permuted_decimal
@@ -69,6 +69,22 @@ def test_the_answer_has_all_fields_with_their_counts() -> None:
     assert (key.state, key.method, key.values, key.changed, key.unmatched) == ("", "hash", 8, 7, 1)
     assert {other.method for other in others} == {"no rule"}
     assert not any(other.field.endswith("$undecoded") for other in others)
+
+
+def test_the_answer_names_rules_that_decide_no_field() -> None:
+    text = """
+    rules:
+    - {state: memos, method: hash}
+    - {state: memo, method: hash}
+    - {state: memos, method: fixed, value: gone}
+    - {method: keep}
+    """
+    opened = Sample("states-2.2.1-hashmap-canonical").open()
+    writer = opened.masked(MaskRules.of_text(text, "rules.yaml"), strict=False)
+    idle = [(it.operator, it.field, it.values) for it in writer.unmasked if it.method == NO_FIELD]
+    assert idle == [("", "rules.yaml line 4", 0), ("", "rules.yaml line 5", 0)]
+    used = MaskRules.of_text("rules: [{state: memos, method: hash}, {method: keep}]")
+    assert NO_FIELD not in {it.method for it in opened.masked(used).unmasked}
 
 
 def test_undecoded_values_are_told_or_refused() -> None:
