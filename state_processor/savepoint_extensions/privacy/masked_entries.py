@@ -94,7 +94,8 @@ class MaskedOperator:
         """The masked entries, counted.
 
         Raises:
-            MaskError: Keys of a map become equal, or a value can't be written as it was.
+            MaskError: Keys of a map become equal, a value can't be written as it was, or a field of
+                the plan is not in the values.
             UnencodableError: A masked value doesn't fit its type.
             UndecodableError: A value can't be read.
         """
@@ -110,6 +111,7 @@ class MaskedOperator:
                 keys = masking.anew(keys, key_layout, walked_keys)
             if value_layout is not None and any(_root(name) == VALUE for name in rules):
                 values = masking.anew(values, value_layout, partial(walked_values, state))
+            masking.expect_all_met()
         return StoredEntries(keys, values)
 
     def elements(
@@ -120,7 +122,9 @@ class MaskedOperator:
         masking = _Masking(self, state, self.rules[state.name], counted)
         layout = with_open_pojos(element_layout(state))
         with within(f"state {state.name!r}", f"operator {self.name}"):
-            return masking.anew(data, layout, partial(walked_values, state))
+            masked = masking.anew(data, layout, partial(walked_values, state))
+            masking.expect_all_met()
+        return masked
 
 
 def walked_keys(column: pa.StructArray, walk: FieldWalk) -> pa.StructArray:
@@ -173,6 +177,16 @@ class _Masking:
                 " --classes, or leave the state out with remove-state"
             )
         return encoder.encode(walked(column, self.walk))
+
+    def expect_all_met(self) -> None:
+        """Raises ``MaskError`` for a field of the plan that stored values don't have: it would stay."""
+        unmet = [name for name in self.rules if (self.state.name, name) not in self.tallies]
+        if unmet:
+            raise MaskError(
+                f"{self.rules[unmet[0]]}: field {unmet[0]!r} is not in the stored values, so it would"
+                " stay as it is: report this fault of the tool, and leave the state out with"
+                " remove-state"
+            )
 
     def _leaf(self, name: str, values: pa.Array) -> pa.Array:
         tally = self.tallies.setdefault((self.state.name, name), Tally())

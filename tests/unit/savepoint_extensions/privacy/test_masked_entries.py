@@ -10,7 +10,7 @@ from support.sample_rows import Sample
 
 from savepoint_extensions.privacy.mask_plan import MaskPlan
 from savepoint_extensions.privacy.mask_rules import MaskRules
-from savepoint_formats.errors import UnencodableError
+from savepoint_formats.errors import MaskError, UnencodableError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.divided_entries import decoded_keys
 from savepoint_formats.pass_through.recoded_entries import decoded
@@ -121,3 +121,14 @@ def test_elements_of_operator_state_are_masked() -> None:
     masked = MaskPlan.of(operator, rules).masked()
     assert masked is not None
     assert set(masked.rules) == {"elements", "offsets"}
+
+
+def test_a_field_that_the_stored_values_lack_is_an_error() -> None:
+    rules = "rules: [{field: [key, value.name], method: hash}]"
+    masked, pieces, _ = chunks_in("states-2.2.1-hashmap-canonical", "stateful", rules)
+    piece = next(piece for piece in pieces if piece.state.name == "customer")
+    for old, new in (("value.name", "value.surname"), ("key", "key.b")):
+        fields = {new if it == old else it: rule for it, rule in masked.rules["customer"].items()}
+        other = replace(masked, rules={"customer": fields})
+        with pytest.raises(MaskError, match=f"'{new}' is not in the stored values.*remove-state"):
+            other.entries(piece)
