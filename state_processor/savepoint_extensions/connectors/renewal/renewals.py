@@ -182,9 +182,17 @@ def _with_monitors(
         newest_files_ms=tuple(chain.from_iterable(times)),
         is_stopped=properties is not None and properties.is_of_stopped_job,
     )
-    rows = {row.state for row in map(_row_of, chosen) if row is not None}
-    added = [planned for planned in monitors if planned not in chosen]
-    return options, [*chosen, *(added if SPLITS_STATE in rows else ())]
+    rows = {planned.name: row.state for planned in chosen if (row := _row_of(planned)) is not None}
+    if SPLITS_STATE in rows.values():
+        return options, [*chosen, *(planned for planned in monitors if planned not in chosen)]
+    for name, state in rows.items():
+        if state == NEWEST_FILE:
+            raise MigrationError(
+                f"operator {name}: only it knows which files were read, and no reader of files is renewed"
+                " with it, so that the new job would read all of them again: renew the reader, which has the"
+                f" uid (savepoint sources --to-new); or leave this out (savepoint remove-operator PATH {name} OUT)"
+            )
+    return options, chosen
 
 
 def _row_of(planned: PlannedOperator) -> Renewal | None:

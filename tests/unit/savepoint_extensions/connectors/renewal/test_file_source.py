@@ -125,6 +125,16 @@ def test_the_function_loses_its_time(files: Savepoint) -> None:
     assert not has_list(changed, "file-monitoring-state")
 
 
+def test_the_function_does_not_lose_its_time_alone(files: Savepoint) -> None:
+    (monitor,) = (known for known in files.operators() if has_list(known, "file-monitoring-state"))
+    with pytest.raises(MigrationError, match="no reader of files is renewed with it"):
+        files.renew_connectors(monitor.name)
+    without = files.remove_operator("lines")
+    with pytest.raises(MigrationError, match="the new job would read all of them again"):
+        without.migrate()
+    without.remove_operator(monitor.name).migrate()
+
+
 @pytest.mark.parametrize(
     ("uri", "path"),
     [
