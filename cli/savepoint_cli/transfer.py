@@ -38,7 +38,7 @@ class Stream:
     operator: int | None
     uid: str | None
     like: str | None
-    aggregates: dict[str, str]
+    aggregate: dict[str, str]
     timeout: str | None
     ttl: dict[str, timedelta]
 
@@ -149,7 +149,6 @@ def _format_of(out: str) -> str:
     ),
     click.option(
         "--aggregate",
-        "aggregates",
         multiple=True,
         metavar="STATE=AGGREGATE",
         callback=options.pairs("such as total=sum", divided=str.partition),

@@ -77,7 +77,7 @@ def imported(spark: SparkSession, path: str, words: Stream) -> SavepointWriter:
     state = checkpoint.state_like(
         new_job.operator(words.uid),
         words.operator,
-        aggregates=words.aggregates,
+        aggregates=words.aggregate,
         timeout=words.timeout,  # type: ignore[arg-type]  # one of the choices
         ttl_ms={name: time // timedelta(milliseconds=1) for name, time in words.ttl.items()},
     )

@@ -153,3 +153,13 @@ def test_no_export_starts_spark(tmp_path: Path) -> None:
         "assert 'pyspark' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "words", [("--aggregate", "total=sum"), ("--ttl", "sessions=7d"), ("--like", "x")]
+)
+def test_an_option_of_a_streaming_query_is_named_as_it_was_given(
+    tmp_path: Path, words: tuple[str, str]
+) -> None:
+    code, output = run("import", "totals.csv", tmp_path / "out", *words)
+    assert (code, f"{words[0]} needs --from-spark" in output) == (2, True), output
