@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from savepoint_extensions.upgrade.flink_releases import FlinkRelease
     from state_processor import SavepointWriter
 
+_OF_MIGRATION = {
+    "target": "--target",
+    "scala": "--scala",
+    "sources": "--sources",
+    "without_topics": "--without-topic",
+    "allow_empty": "--allow-empty",
+}
+"""Options of ``migrate`` that change nothing within a release."""
+
 
 @options.inspection()
 @click.option(
@@ -142,9 +151,9 @@ def migrate(
         writer = writer.remove_state(operator, state)
     if chosen["to_pojo"] or chosen["collections"]:
         context = click.get_current_context()
-        for name in ("target", "scala", "sources"):
+        for name, option in _OF_MIGRATION.items():
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-                raise click.UsageError(f"--to-pojo and --collections go without --{name}")
+                raise click.UsageError(f"--to-pojo and --collections go without {option}")
     try:
         return writer.migrate(target, rename_classes=rename_classes, **chosen)
     except MigrationError as error:

@@ -32,8 +32,8 @@ def _migrate(writer: SavepointWriter, words: Words) -> SavepointWriter:
 
 
 def _mistake(words: Words) -> str:
-    others = words["target"] or words["scala"] or words["sources"]
-    if (words["to-pojo"] or words["collections"]) and others:
+    others = ("target", "scala", "sources", "without-topic", "allow-empty")
+    if (words["to-pojo"] or words["collections"]) and any(words[name] for name in others):
         return (
             "'to-pojo' and 'collections' stay within the release: leave 'target' and its like out"
         )

@@ -170,6 +170,7 @@ def test_each_command_prints_the_entry_of_its_options(name: str, tmp_path: Path)
         (("mask", "x", "--suggest"), "--suggest is no part of a change: leave it out"),
         (("delete-keys", "x", "a", "out"), "delete-keys needs 'operator' and 'where', or 'found'"),
         (("migrate", "x", "out", "--collections", "--target", "2.1"), "stay within the release"),
+        (("migrate", "x", "out", "--collections", "--allow-empty"), "stay within the release"),
         (("copy", "x", "out"), "No such option"),
     ],
 )
