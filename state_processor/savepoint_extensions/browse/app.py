@@ -23,10 +23,10 @@ from savepoint_cli.terminal import (
     shortened,
 )
 from savepoint_database.audit.key_state import key_texts
-from savepoint_database.rows.rows import PAGE_ROWS, RowPages
 from savepoint_database.snapshot import OperatorDescription
 from savepoint_extensions.browse.details import Details, Heavy, RecordsTable
 from savepoint_extensions.browse.places import PlacesTree, TablePlace
+from savepoint_extensions.browse.row_pages import PAGE_ROWS, RowPages
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations import started
 from savepoint_formats.printable import printable
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.worker import Worker
 
-    from savepoint_database.rows.rows import Page
     from savepoint_database.snapshot import SavepointDescription
+    from savepoint_extensions.browse.row_pages import Page
     from state_processor import Savepoint, SavepointStatistics
 
     T = TypeVar("T")

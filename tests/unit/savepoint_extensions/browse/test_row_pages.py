@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.sample_rows import Sample, copy_of, file_of, rows_of, told
 
-from savepoint_database.rows.rows import RowPages
+from savepoint_extensions.browse.row_pages import RowPages
 from savepoint_formats.errors import StateFileNotFoundError
 
 if TYPE_CHECKING:
