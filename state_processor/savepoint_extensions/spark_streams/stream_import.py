@@ -9,7 +9,7 @@ columns of the query's table go into the states of their names:
 | windows, sessions         | the others     | the contents of windows                           | end of window |
 | deduplication             | its columns    | ``true`` in the only state; within a watermark    | that time     |
 |                           |                | the time of expiry                                |               |
-| state of a group          | its columns    | its fields, or all in the only state              | its timeout   |
+| state of a group          | its columns    | as a whole in the only state, or in ``state``     | its timeout   |
 | state variables           | its columns    | those of the same names                           | its timers    |
 
 A key of one column is this column, a key of several a struct of them, which goes by names, or by position
@@ -27,6 +27,7 @@ from savepoint_extensions.spark_streams.operator_kinds import StateForm
 from savepoint_extensions.spark_streams.operator_tables import EVENT_TIME, PROCESSING_TIME
 from savepoint_extensions.spark_streams.stored_fields import quoted
 from savepoint_formats.errors import ColumnTypeError, RefusedError
+from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files import StateKind
 from savepoint_spark.bootstrapping import KeyedColumns
 from savepoint_spark.writing import Key, NewState, StoredTypes
@@ -79,6 +80,7 @@ def state_like(
             f"operator {described.id} of {checkpoint.path} can't be carried: {described.reason}"
         )
     form, types = StateForm(described.kind), StoredTypes.of(operator)
+    expect_words_of(form, words)
     table, keys = _table(checkpoint, described.id, form, words)
     states = [NewState(info, None) for info in types.states]
     timers = [state for state in states if state.kind is StateKind.TIMERS]
@@ -105,6 +107,7 @@ def state_like(
     keyed = KeyedColumns(data, Key((_KEY,), operator.written(types.key)))
     for name in columns:
         state = replace(named[name], column=name)
+        expect_windows(state, has_windows=window is not None)
         state.expect_times(data, None)
         keyed = keyed.with_new_state(state)
     if window is not None:
@@ -117,12 +120,47 @@ def state_like(
     return keyed.with_timers(**domains, **_service(timers)) if domains or timers else keyed
 
 
+def expect_words_of(form: StateForm, words: ImportWords) -> None:
+    """Raises ``RefusedError`` for a word that only state of another form needs: it would do nothing."""
+    aggregations = (StateForm.AGGREGATION, StateForm.SESSIONS)
+    needed = (
+        ("aggregates", words.aggregates, aggregations),
+        ("allowed_lateness_ms", words.allowed_lateness_ms, aggregations),
+        ("timeout", words.timeout, (StateForm.GROUP_STATE,)),
+        ("ttl_ms", words.ttl_ms, (StateForm.STATE_VARIABLES,)),
+    )
+    for name, given, forms in needed:
+        if given and form not in forms:
+            kinds = " or ".join(it.value for it in forms)
+            raise RefusedError(
+                f"{name} is for an operator of the kind {kinds}, but this one is a {form.value}: leave"
+                f" {name} out, or choose another operator"
+            )
+
+
+def expect_windows(state: NewState, *, has_windows: bool) -> None:
+    """Raises ``RefusedError`` unless a state is kept per window where the query has windows, and only there.
+
+    Otherwise several windows of a key would become several values of one key.
+    """
+    kept_by = None if state.namespace is None else state.namespace.layout()
+    if kept_by == (constructed.time_window().layout() if has_windows else None):
+        return
+    mistake = (
+        f"the query has windows of time, but state {state.name!r} of the new job is not kept per window"
+        if has_windows
+        else f"the query has no windows, but state {state.name!r} of the new job is kept per window"
+    )
+    raise RefusedError(
+        f"{mistake}: choose another operator of the job, or import the rows of checkpoint.aggregation()"
+        " in Python, by with_state(…)"
+    )
+
+
 def _table(
     checkpoint: SparkCheckpoint, number: int, form: StateForm, words: ImportWords
 ) -> tuple[DataFrame, list[str]]:
     """The table of an operator, and the columns of its key."""
-    if form is not StateForm.GROUP_STATE and words.timeout is not None:
-        raise RefusedError("--timeout is for applyInPandasWithState alone")
     match form:
         case StateForm.AGGREGATION | StateForm.SESSIONS:
             table = checkpoint.aggregation(number, key=(), **words.aggregates)

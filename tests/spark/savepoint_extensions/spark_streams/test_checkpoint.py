@@ -27,7 +27,6 @@ from support.stream_queries import (
     run,
 )
 
-from savepoint_extensions.spark_streams import stream_import
 from savepoint_formats.errors import (
     ColumnTypeError,
     NotFoundError,
@@ -392,10 +391,7 @@ def test_state_that_can_t_be_carried_as_it_is_is_refused_by_name(
         opened(spark, checkpoints, "joined-4").state_like(counts)
     with pytest.raises(ColumnTypeError, match="state 'by_id'"):
         opened(spark, checkpoints, "expiring").state_like(empty.operator("expiring"))
-    with pytest.raises(RefusedError, match="for applyInPandasWithState alone"):
-        stream_import.state_like(
-            opened(spark, checkpoints, "windows"),
-            0,
-            windows,
-            stream_import.ImportWords(timeout="event_time"),
-        )
+    with pytest.raises(
+        RefusedError, match="timeout is for an operator of the kind state of a group"
+    ):
+        opened(spark, checkpoints, "windows").state_like(windows, timeout="event_time")

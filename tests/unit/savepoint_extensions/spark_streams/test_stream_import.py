@@ -1,0 +1,56 @@
+"""What is refused before state of a query is read: words for other state, and windows without a place."""
+
+from __future__ import annotations
+
+import pytest
+from support.each import each
+
+from savepoint_extensions.spark_streams.operator_kinds import StateForm
+from savepoint_extensions.spark_streams.stream_import import (
+    ImportWords,
+    expect_windows,
+    expect_words_of,
+)
+from savepoint_formats.errors import RefusedError
+from savepoint_formats.snapshots import constructed
+from savepoint_spark.writing import NewState
+from state_processor import Types, ValueStateDescriptor
+
+FORMS = {
+    "aggregates": (StateForm.AGGREGATION, StateForm.SESSIONS),
+    "allowed_lateness_ms": (StateForm.AGGREGATION, StateForm.SESSIONS),
+    "timeout": (StateForm.GROUP_STATE,),
+    "ttl_ms": (StateForm.STATE_VARIABLES,),
+}
+WORDS = {
+    "aggregates": ImportWords(aggregates={"total": "sum"}),
+    "allowed_lateness_ms": ImportWords(allowed_lateness_ms=1),
+    "timeout": ImportWords(timeout="event_time"),
+    "ttl_ms": ImportWords(ttl_ms={"seen": 1}),
+}
+
+
+@each("name", WORDS)
+def test_a_word_that_would_do_nothing_is_refused(name: str) -> None:
+    for form in StateForm:
+        expect_words_of(form, ImportWords())
+        if form in FORMS[name]:
+            expect_words_of(form, WORDS[name])
+        else:
+            with pytest.raises(RefusedError, match=f"^{name} is for .*leave {name} out"):
+                expect_words_of(form, WORDS[name])
+
+
+def test_state_of_windows_goes_only_into_state_of_windows_of_time() -> None:
+    total = ValueStateDescriptor("total", Types.LONG())
+    plain = NewState.of(total, "total", None)
+    of_windows = NewState.of(total, "total", None, constructed.time_window())
+    by_number = NewState.of(total, "total", None, Types.LONG().snapshot)
+    expect_windows(plain, has_windows=False)
+    expect_windows(of_windows, has_windows=True)
+    for state in (plain, by_number):
+        with pytest.raises(RefusedError, match=r"has windows .* 'total' .* is not kept"):
+            expect_windows(state, has_windows=True)
+    for state in (of_windows, by_number):
+        with pytest.raises(RefusedError, match=r"has no windows, .* 'total' .* is kept"):
+            expect_windows(state, has_windows=False)
