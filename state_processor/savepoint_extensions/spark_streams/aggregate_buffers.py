@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
@@ -20,7 +21,6 @@ from savepoint_formats.errors import ColumnTypeError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
@@ -147,7 +147,14 @@ def _element(name: str, declared: str, element: str, stored: DataType) -> pa.Dat
         )
     if not isinstance(stored, BinaryType):
         raise ColumnTypeError(f"{name}={declared!r}, but the buffer is {stored.simpleString()}")
-    return element_type(element)
+    known = element_type(element)
+    if pa.types.is_binary(known) and declared.strip().lower().startswith("collect_set"):
+        # Spark compares bytes as arrays of numbers, whose header would become part of each element.
+        raise ColumnTypeError(
+            f"{name}={declared!r}, but Spark stores the bytes of collect_set in another form, which is"
+            " not read: collect them as text in the query, such as by hex(…)"
+        )
+    return known
 
 
 def _joined(kind: AggregateKind, buffers: Sequence[Column]) -> Column:
