@@ -13,7 +13,8 @@
 | state variables              | by ``stateVarName``                       | key -> value, list or map      |
 
 The option ``joinSide`` hides ``matched``, and shows wrong event times for format 4: the stores are read by
-their names, which ``state-metadata`` does not list for formats 3 and 4. Format 1 has no ``matched``.
+their names, which ``state-metadata`` does not list for formats 3 and 4. Format 1 has no ``matched``; in others
+it is the last field, and a column of the query may have that name, too.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ SIDES = ("left", "right")
 _AGGREGATIONS = (StateForm.AGGREGATION, StateForm.SESSIONS)
 _NUMBERED_ROWS, _TIMED_ROWS = "keyWithIndexToValue", "keyWithTsToValues"
 _WITH_EVENT_TIME = 4  # the version of a join's state whose keys have the event time
+_WITH_MARK = 2  # the first version of a join's state whose rows end with the mark
 _MATCHED = "matched"
 _NO_TIMEOUT = -1
 
@@ -124,18 +126,21 @@ class OperatorTables:
     def joined(self, key: Sequence[str]) -> DataFrame:
         """See ``SparkCheckpoint.joined``."""
         sides = {side: self._read(storeName=f"{side}-{self._rows_of_join}") for side in SIDES}
-        rows = {side: StoredFields.of(stored, "value") for side, stored in sides.items()}
+        values = {side: StoredFields.of(stored, "value") for side, stored in sides.items()}
+        rows = {side: without_mark(fields, self.version) for side, fields in values.items()}
         tables = []
         for side, stored in sides.items():
-            matched = [it for it in rows[side].names if it == _MATCHED]
+            mark = values[side].columns[len(rows[side].columns) :]
             structs = {
-                it: _struct(fields) if it == side else F.lit(None).cast(_row_type(fields))
+                it: _struct(fields)
+                if it == side
+                else F.lit(None).cast(StructType([*fields.fields]))
                 for it, fields in rows.items()
             }
             columns = {
                 "side": F.lit(side),
                 **structs,
-                _MATCHED: rows[side].columns[-1] if matched else F.lit(None).cast("boolean"),
+                _MATCHED: mark[0] if mark else F.lit(None).cast("boolean"),
             }
             # The last field of the key is the number of the row, or its event time.
             keys = StoredFields.of(stored, "key").between(0, -1)
@@ -276,14 +281,15 @@ class OperatorTables:
             return self.spark.read.format("statestore").options(**read).load(self.path)
 
 
+def without_mark(row: StoredFields, version: int) -> StoredFields:
+    """A stored row of a join without the mark that it was matched, if that version has one."""
+    is_marked = version >= _WITH_MARK and row.names[-1:] == (_MATCHED,)
+    return row.between(0, -1) if is_marked else row
+
+
 def _struct(fields: StoredFields) -> Column:
-    """A stored row of a join, without the mark that it was matched."""
     pairs = zip(fields.names, fields.columns, strict=True)
-    return F.struct(*(column.alias(name) for name, column in pairs if name != _MATCHED))
-
-
-def _row_type(fields: StoredFields) -> StructType:
-    return StructType([field for field in fields.fields if field.name != _MATCHED])
+    return F.struct(*(column.alias(name) for name, column in pairs))
 
 
 def _plain(value: Column, data_type: DataType, *, has_ttl: bool, ttl_ms: int | None) -> Column:
