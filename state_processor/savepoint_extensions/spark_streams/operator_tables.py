@@ -33,6 +33,7 @@ from savepoint_extensions.spark_streams.aggregate_buffers import (
 from savepoint_extensions.spark_streams.collected_arrays import with_lists
 from savepoint_extensions.spark_streams.operator_kinds import StateForm
 from savepoint_extensions.spark_streams.stored_fields import StoredFields, quoted, selected
+from savepoint_extensions.spark_streams.stream_operator import FIRST_VERSION
 from savepoint_formats.errors import ColumnTypeError, RefusedError, StateNotFoundError
 from savepoint_formats.printable import alternatives
 from savepoint_spark.columns import spark_type_of
@@ -51,6 +52,10 @@ EVENT_TIME, PROCESSING_TIME = "event_time", "processing_time"
 SIDES = ("left", "right")
 
 _AGGREGATIONS = (StateForm.AGGREGATION, StateForm.SESSIONS)
+_REPLACED_FORMS = (StateForm.AGGREGATION, StateForm.GROUP_STATE)
+"""Forms whose first version has other fields: values with the key, or with the fields of the state."""
+
+_REPLACED = "its state has format 1, of Spark 2, which is not read: run the query anew, with a new checkpoint"
 _NUMBERED_ROWS, _TIMED_ROWS = "keyWithIndexToValue", "keyWithTsToValues"
 _WITH_EVENT_TIME = 4  # the version of a join's state whose keys have the event time
 _WITH_MARK = 2  # the first version of a join's state whose rows end with the mark
@@ -109,6 +114,7 @@ class OperatorTables:
 
     def aggregation(self, key: Sequence[str], aggregates: Mapping[str, str]) -> DataFrame:
         """See ``SparkCheckpoint.aggregation``."""
+        self._expect_known_form()
         stored = self._read()
         keys, buffers = self._grouped(stored)
         if not aggregates:
@@ -183,6 +189,8 @@ class OperatorTables:
 
     def reason(self) -> str:
         """Why its state can't be carried as it is; empty if it can."""
+        if self._is_replaced:
+            return _REPLACED
         if self.operator.form in _AGGREGATIONS and has_sketches(self._grouped(self._read())[1]):
             return "an approximate count has registers that no aggregate of Flink continues"
         return ""
@@ -248,7 +256,16 @@ class OperatorTables:
         # The value repeats the key; where the key has the start of the session, it has the window.
         return value.between(0, len(key.fields)), value.between(len(key.fields))
 
+    @property
+    def _is_replaced(self) -> bool:
+        return self.operator.form in _REPLACED_FORMS and self.version == FIRST_VERSION
+
+    def _expect_known_form(self) -> None:
+        if self._is_replaced:
+            raise RefusedError(f"operator {self.operator.id} can't be read: {_REPLACED}")
+
     def _group_state(self, key: Sequence[str], timeout: TimeoutDomain | None) -> DataFrame:
+        self._expect_known_form()
         stored = self._read()
         value = StoredFields.of(stored, "value").named()
         state = stored.schema["value"].dataType["groupState"].dataType  # type: ignore[index]  # a struct

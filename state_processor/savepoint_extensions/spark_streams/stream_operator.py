@@ -11,6 +11,7 @@ from savepoint_extensions.spark_streams.operator_kinds import StateForm, kind_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+FIRST_VERSION = 1
 _TIMERS = "TimerState"
 VALUE_STATE, LIST_STATE, MAP_STATE = "ValueState", "ListState", "MapState"
 
@@ -121,6 +122,9 @@ class StoredOperator:
         return "event time" if is_event else "processing time"
 
     def format_version(self, settings: Mapping[str, str]) -> int:
-        """The version of its form of state by the query's settings; 0 if there is but one."""
+        """The version of its form of state by the query's settings; 0 if there is but one.
+
+        A query that has not fixed it is of a Spark that knew only the first.
+        """
         setting = kind_of(self.name).version_setting
-        return int(settings.get(setting, 0)) if setting else 0
+        return int(settings.get(setting, FIRST_VERSION)) if setting else 0

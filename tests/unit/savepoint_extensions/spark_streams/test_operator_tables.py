@@ -1,14 +1,17 @@
-"""The rows of joins, whose columns may have the name of Spark's mark."""
+"""What is known of tables before Spark reads them: old forms, and the mark of a join."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from pyspark.sql.types import BooleanType, StructField
 from support.each import each
 
-from savepoint_extensions.spark_streams.operator_tables import without_mark
+from savepoint_extensions.spark_streams.operator_tables import OperatorTables, without_mark
 from savepoint_extensions.spark_streams.stored_fields import StoredFields
+from savepoint_extensions.spark_streams.stream_operator import StoredOperator
+from savepoint_formats.errors import RefusedError
 
 
 @each(
@@ -29,3 +32,33 @@ def test_only_the_last_field_is_the_mark_of_spark(
     row = without_mark(StoredFields(columns, fields), version)
     assert list(row.names) == expected
     assert row.columns == columns[: len(expected)]
+
+
+def stored(name: str) -> StoredOperator:
+    return StoredOperator(0, name, ("default",), 1, {})
+
+
+def test_state_of_the_first_format_is_refused_where_a_later_one_has_other_fields() -> None:
+    no_session: Any = None
+    for name in ("stateStoreSave", "applyInPandasWithState"):
+        tables = OperatorTables(no_session, "/queries/totals", 3, stored(name), 1)
+        assert "format 1, of Spark 2" in tables.reason()
+        with pytest.raises(RefusedError, match=r"operator 0 can't be read: .* new checkpoint"):
+            tables.table()
+    assert not OperatorTables(no_session, "", 3, stored("applyInPandasWithState"), 2).reason()
+    assert not OperatorTables(no_session, "", 3, stored("symmetricHashJoin"), 1).reason()
+
+
+@each(
+    ("name", "settings", "expected"),
+    [
+        ("symmetricHashJoin", {"join.stateFormatVersion": "3"}, 3),
+        ("symmetricHashJoin", {}, 1),
+        ("stateStoreSave", {"join.stateFormatVersion": "3"}, 1),
+        ("dedupe", {}, 0),
+    ],
+)
+def test_a_query_that_has_not_fixed_a_format_has_the_first(
+    name: str, settings: dict[str, str], expected: int
+) -> None:
+    assert stored(name).format_version(settings) == expected
