@@ -35,7 +35,7 @@ from savepoint_extensions.connectors.source_splits.shard_splits import (
 )
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     connector_of,
-    enumerator_facts,
+    read_enumerator,
 )
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import RefusedError
@@ -160,7 +160,7 @@ def _split(data: bytes) -> object:
 
 def _enumerator(data: bytes) -> object:
     versioned = Versioned.whole(data, _PATH)
-    facts = enumerator_facts(versioned, _PATH, None)
+    _, facts = read_enumerator(versioned, _PATH, None)
     if not facts:
         return facts
     for kind, name in ((KinesisEnumerator, "kinesis"), (FileEnumerator, "file")):

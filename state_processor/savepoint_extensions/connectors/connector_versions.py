@@ -14,11 +14,10 @@ from savepoint_extensions.connectors.sink_elements import elements_of
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     CDC,
     CONNECTORS,
-    enumerator_facts,
+    read_enumerator,
 )
 from savepoint_extensions.connectors.source_state import UNVERSIONED, reader_splits
 from savepoint_extensions.connectors.version_table import PARTS, release_of
-from savepoint_formats.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,13 +109,10 @@ def _written(operator: Operator) -> Iterator[tuple[str, str, str, int]]:
         if split.raw is not None and split.raw.version != UNVERSIONED:
             reader, source = split.connector, split.facts.connector
             yield split.element.state, source, "splits", split.raw.version
-    coordinator = operator.record.coordinator_state
+    coordinator = CoordinatorState.of_source(operator.record)
     if coordinator is not None:
-        try:
-            raw = CoordinatorState.of(coordinator.data, coordinator.name).enumerator
-        except FormatError:
-            return  # the operator is no source
-        known = enumerator_facts(raw, coordinator.name, reader)
+        raw = coordinator.enumerator
+        _, known = read_enumerator(raw, "enumerator", reader)
         connector = source or (known[0].connector if known else UNKNOWN)
         yield COORDINATOR_STATE, connector, "enumerator", raw.version
     for element in elements_of(operator):

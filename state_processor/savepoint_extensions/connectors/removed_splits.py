@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 from savepoint_extensions.connectors.byte_elements import with_byte_elements
 from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState
-from savepoint_extensions.connectors.source_splits.split_connectors import CONNECTORS
+from savepoint_extensions.connectors.source_splits.split_connectors import read_enumerator
 from savepoint_extensions.connectors.source_state import reader_splits
-from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
+from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.printable import alternatives
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot import Operator, Snapshot
-    from savepoint_extensions.connectors.connector_rows import SourceConnector, SplitFacts
-    from savepoint_extensions.connectors.kafka.versioned import Versioned
-    from savepoint_formats.metadata import InlineStream, OperatorState
+    from savepoint_extensions.connectors.connector_rows import SplitFacts
+    from savepoint_formats.metadata import OperatorState
 
 _RESET = "let the source start anew (--reset)"
 
@@ -101,15 +100,11 @@ def _without(
         known |= _names_of(split.facts)
         changes.append((split.element, None if named else split.element.data))
     record = with_byte_elements(source, changes)
-    state = record.coordinator_state
-    if state is None:
+    state, coordinator = record.coordinator_state, CoordinatorState.of_source(record)
+    if state is None or coordinator is None:
         return record
-    try:
-        coordinator = CoordinatorState.of(state.data, state.name)
-    except FormatError:
-        return record  # the operator is not a source
     reader = next((split.connector for split in splits if split.connector is not None), None)
-    connector, entries = _enumerator(coordinator.enumerator, state, reader)
+    connector, entries = read_enumerator(coordinator.enumerator, state.name, reader)
     named = set().union(*map(removed.naming, entries))
     missing -= named
     known |= set().union(*map(_names_of, entries))
@@ -133,19 +128,6 @@ def _without(
     return replace(record, coordinator_state=replace(state, data=data))
 
 
-def _enumerator(
-    enumerator: Versioned, state: InlineStream, reader: SourceConnector | None
-) -> tuple[SourceConnector | None, list[SplitFacts]]:
-    """The connector that reads an enumerator, and its entries; the readers' connector is tried first."""
-    for connector in (*(() if reader is None else (reader,)), *CONNECTORS):
-        if connector.enumerator is not None:
-            try:
-                return connector, list(connector.enumerator(enumerator, state.name))
-            except FormatError:
-                continue
-    return None, []
-
-
 def _names_of(facts: SplitFacts) -> set[str]:
     names = {facts.table, facts.split, str(facts.facts.get("path", ""))}
     return names - {""} if facts.kind in ("partition", "file") else set()
@@ -159,15 +141,7 @@ def _reset(source: Operator) -> OperatorState:
             f"source {source.name} has ended, and the operators behind it may have, too: start the new"
             " job without the savepoint, or give the source another uid and remove this operator"
         )
-    if not splits and not _is_coordinator(record):
+    if not splits and CoordinatorState.of_source(record) is None:
         raise StateNotFoundError(f"operator {source.name} has no state of a source")
     elements = [(split.element, None) for split in splits]
     return replace(with_byte_elements(source, elements), coordinator_state=None)
-
-
-def _is_coordinator(record: OperatorState) -> bool:
-    state = record.coordinator_state
-    try:
-        return state is not None and bool(CoordinatorState.of(state.data, state.name))
-    except FormatError:
-        return False

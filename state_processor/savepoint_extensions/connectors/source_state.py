@@ -19,7 +19,7 @@ from savepoint_extensions.connectors.old_consumers import CONSUMERS, Consumer
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     UNKNOWN,
     connector_of,
-    enumerator_facts,
+    read_enumerator,
 )
 from savepoint_formats.errors import FormatError, RefusedError
 from savepoint_formats.printable import html_records
@@ -132,15 +132,12 @@ def _facts(operator: Operator) -> Iterator[tuple[int | None, SplitFacts, Version
     for split in reader_splits(operator):
         reader = reader or split.connector
         yield split.element.subtask, split.facts, split.raw
-    state = operator.record.coordinator_state
-    if state is None:
+    coordinator = CoordinatorState.of_source(operator.record)
+    if coordinator is None:
         return
-    try:
-        raw = CoordinatorState.of(state.data, state.name).enumerator
-    except FormatError:
-        return  # the operator is not a source
-    known = enumerator_facts(raw, state.name, reader)
-    if known is None:
+    raw = coordinator.enumerator
+    connector, known = read_enumerator(raw, "enumerator", reader)
+    if connector is None:
         reason = f"version {raw.version}, of an unknown enumerator"
         known = [SplitFacts(UNKNOWN, "", "enumerator", state="", facts={"reason": reason})]
     for number, item in enumerate(known):

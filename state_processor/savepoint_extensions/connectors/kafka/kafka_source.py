@@ -51,6 +51,8 @@ from savepoint_formats.metadata import KAFKA_POSITIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from savepoint_formats.metadata import OperatorState
+
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorState:
@@ -71,6 +73,15 @@ class CoordinatorState:
         if version:
             view.expect_end()
         return cls(version, enumerator, view.read_rest())
+
+    @classmethod
+    def of_source(cls, operator: OperatorState) -> Self | None:
+        """The state of a source's coordinator; None if the operator is no source, or has no such state."""
+        state = operator.coordinator_state
+        try:
+            return None if state is None else cls.of(state.data, state.name)
+        except FormatError:
+            return None
 
     def to_bytes(self) -> bytes:
         """The state, in the version that was read."""

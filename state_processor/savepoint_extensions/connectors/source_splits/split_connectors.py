@@ -267,11 +267,11 @@ def _hybrid(versioned: Versioned, path: str) -> SplitFacts:
 def _hybrid_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
     state = HybridEnumerator.of(versioned, path)
     facts: dict[str, str | int] = {"source": state.source}
-    inner = enumerator_facts(state.inner, path, None)
-    if inner is None:
+    connector, inner = read_enumerator(state.inner, path, None)
+    if connector is None:
         facts["reason"] = f"version {state.inner.version}, of an unknown enumerator"
     yield SplitFacts("hybrid", "", "enumerator", state="", facts=facts)
-    yield from (_of_hybrid(known, state.source) for known in inner or ())
+    yield from (_of_hybrid(known, state.source) for known in inner)
 
 
 def _move_hybrid(versioned: Versioned, position: Any, path: str) -> Versioned:
@@ -328,10 +328,10 @@ def connector_of(versioned: Versioned, path: str) -> tuple[SourceConnector | Non
     return None, SplitFacts(UNKNOWN, "", UNKNOWN, facts={"reason": reason})
 
 
-def enumerator_facts(
+def read_enumerator(
     versioned: Versioned, path: str, reader: SourceConnector | None
-) -> list[SplitFacts] | None:
-    """Facts of an enumerator; None for an unknown one.
+) -> tuple[SourceConnector | None, list[SplitFacts]]:
+    """The connector of an enumerator, None for an unknown one, and the facts of its entries.
 
     Args:
         versioned: Its state.
@@ -342,7 +342,7 @@ def enumerator_facts(
     for known in chain(first, CONNECTORS, of_plug_ins(SourceConnector, CONNECTORS)):
         try:
             if known.enumerator is not None:
-                return list(known.enumerator(versioned, path))
+                return known, list(known.enumerator(versioned, path))
         except FormatError:
             continue
-    return None
+    return None, []

@@ -96,6 +96,13 @@ def test_the_doctor_answers_for_the_release(tmp_path: Path) -> None:
     assert run("doctor", path, "--target", "2.2", "--connector", "nothing=1.0")[0] == 2
 
 
+def test_a_sink_with_a_coordinator_of_its_own_is_judged(tmp_path: Path) -> None:
+    lists = {"commits": {COMMITS: [COLLECTORS["4.0.1-2.0"]]}}
+    path = bytes_savepoint(tmp_path / "sink", lists, {"commits": b"\0\0\0\x07 no source"})
+    (judged,) = judged_states(Savepoint.open(str(path), uids=["commits"]), {"kafka": "3.4.0"})
+    assert (judged.state, judged.verdict) == (COMMITS, "restorable")
+
+
 def test_other_connectors_are_not_judged(tmp_path: Path) -> None:
     savepoint = savepoint_of(tmp_path / "old", 2)
     assert judged_states(savepoint, {"file": "2.2.1"}) == []

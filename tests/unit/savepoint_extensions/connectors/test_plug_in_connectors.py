@@ -15,7 +15,7 @@ from savepoint_extensions.connectors.sinks.connectors import read_committable, r
 from savepoint_extensions.connectors.source_splits.split_connectors import CONNECTORS as SOURCES
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     connector_of,
-    enumerator_facts,
+    read_enumerator,
 )
 from savepoint_formats.errors import PlugInWarning, RefusedError
 
@@ -102,7 +102,7 @@ def test_a_connector_that_fails_is_named_beside_those_that_do_not_know_the_bytes
         assert str(facts.facts["reason"]).endswith(FAILURE)
         assert read_committable(OTHER, "state")[2].endswith("TypeError: int, expected dict")
         assert read_writer(OTHER, "state")[2].endswith(FAILURE)
-        assert enumerator_facts(OTHER, "state", None) is None
+        assert read_enumerator(OTHER, "state", None) == (None, [])
         (source,) = of_plug_ins(SourceConnector, SOURCES)
         assert source.move is not None
         with pytest.raises(RefusedError, match=FAILURE[2:]):

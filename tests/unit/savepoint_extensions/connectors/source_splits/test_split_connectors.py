@@ -15,7 +15,7 @@ from savepoint_extensions.connectors.source_splits.file_splits import FileSplit
 from savepoint_extensions.connectors.source_splits.shard_splits import KinesisSplit, PulsarSplit
 from savepoint_extensions.connectors.source_splits.split_connectors import (
     connector_of,
-    enumerator_facts,
+    read_enumerator,
 )
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import RefusedError
@@ -173,7 +173,7 @@ def test_change_data_capture() -> None:
         read = Versioned(form.version, split_bytes(snapshot("orders", 1, form, 12), form))
         assert connector_of(read, "split")[1].state == "finished"
         version = 8 if form.is_base else 5
-        rows = enumerator_facts(begun(version, form).to_versioned(), "", connector) or []
+        _, rows = read_enumerator(begun(version, form).to_versioned(), "", connector)
         assert [(row.kind, row.state, row.split or row.table) for row in rows] == [
             ("enumerator", "initial_assigning", ""),
             ("table", "divided", "shop.orders"),
@@ -182,11 +182,11 @@ def test_change_data_capture() -> None:
             ("snapshot", "finished", "shop.orders:0"),
         ]
         state = enumerator(version, form, {"orders": [10]}).to_versioned()
-        assert (enumerator_facts(state, "", None) or [])[0].connector == name
+        assert read_enumerator(state, "", None)[1][0].connector == name
 
 
 def test_unknown_connectors() -> None:
     connector, facts = connector_of(Versioned(77, b"abc"), "split")
     assert (connector, facts.connector) == (None, "unknown")
     assert "of none of the connectors" in str(facts.facts["reason"])
-    assert enumerator_facts(Versioned(77, b"abc"), "enumerator", None) is None
+    assert read_enumerator(Versioned(77, b"abc"), "enumerator", None) == (None, [])
