@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 import state_processor
 from savepoint_database.snapshot import opening_of, snapshots
 from savepoint_database.types import record_table
-from savepoint_formats.errors import SavepointError, StateNotFoundError, UnknownUidWarning
+from savepoint_formats.errors import (
+    OperatorNotFoundError,
+    SavepointError,
+    StateNotFoundError,
+    UnknownUidWarning,
+)
 from savepoint_formats.printable import html_records
 from savepoint_formats.quantities import ByteCount
 
@@ -133,7 +138,7 @@ def size_history(  # noqa: PLR0913  # as Savepoint.open
 
     Raises:
         SavepointNotFoundError: There is no such directory.
-        StateNotFoundError: No snapshot has the table.
+        OperatorNotFoundError, StateNotFoundError: No snapshot has the table.
 
     Example:
         >>> size_history("s3://jobs/checkpoints").growth[0]
@@ -149,7 +154,7 @@ def size_history(  # noqa: PLR0913  # as Savepoint.open
     )
     allowed = opening["allow_paths"]
     moments, problems = list[StateMoment](), list[str]()
-    missing: SavepointError | None = None
+    missing: OperatorNotFoundError | StateNotFoundError | None = None
     for retained in reversed(snapshots(directory, allow_paths=allowed, strict_paths=strict_paths)):
         if not retained.is_complete:
             continue
@@ -158,7 +163,7 @@ def size_history(  # noqa: PLR0913  # as Savepoint.open
                 warnings.simplefilter("ignore", UnknownUidWarning)
                 opened = state_processor.Savepoint.open(retained.path, **opening)
             report = opened.stats(table, top=0)
-        except StateNotFoundError as error:
+        except (OperatorNotFoundError, StateNotFoundError) as error:
             missing = error
             continue
         except SavepointError as error:

@@ -11,8 +11,9 @@ from support.longs_by_text import savepoint_of_longs
 
 from savepoint_extensions.lifecycle.size_history import size_history
 from savepoint_formats.bytes import DataInputView, DataOutputView
-from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
 from savepoint_formats.metadata import CheckpointMetadata
+from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,3 +76,11 @@ def test_the_command_shows_growth_and_needs_a_key_otherwise(growing: Path) -> No
     assert (code, "needs TABLE and --key, or --sizes" in output) == (2, True), output
     with pytest.raises(StateNotFoundError):
         size_history(growing, "a.totals", uids=["a"])
+
+
+def test_a_snapshot_without_the_operator_is_no_problem(growing: Path) -> None:
+    savepoint = Savepoint.open(growing / "chk-3", uids=["a"])
+    savepoint.rename_operator("a", "b").write(str(growing / "chk-11"))
+    assert size_history(growing, "b.total", uids=["b"]).problems == ()
+    with pytest.raises(OperatorNotFoundError):
+        size_history(growing, "c.total", uids=["c"])
