@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import time
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _MOST_DIGITS = 40
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _NANOS_PER_SECOND = 1_000_000_000
+_OFFSET = re.compile(r"(.+:\d\d(?:\.\d+)?) ?([+-]\d\d(?::?\d\d)?)")
 
 
 def is_shown(values: pa.Array, texts: Sequence[str]) -> bool:
@@ -81,10 +83,17 @@ def _number(text: str, data_type: pa.DataType) -> Iterator[pa.Scalar]:
 
 
 def _time(text: str, data_type: pa.DataType) -> Iterator[pa.Scalar]:
-    """The time of a type that a text is, with a zone or without one: none or one."""
+    """The time of a type that a text is, with an offset or without one: none or one.
+
+    A time without a zone is compared with the time in UTC, as Z at its end asks for.
+    """
     try:
         if pa.types.is_time(data_type):
             yield pa.scalar(time.fromisoformat(text), data_type)
+        elif offset := _OFFSET.fullmatch(text):
+            if pa.types.is_timestamp(data_type):
+                moment = pa.scalar(_short(offset[1]) + offset[2])
+                yield moment.cast(pa.timestamp(data_type.unit, "UTC")).cast(data_type)
         else:
             zoned = bool(getattr(data_type, "tz", None))
             yield pa.scalar(_short(text) + "Z" * zoned).cast(data_type)

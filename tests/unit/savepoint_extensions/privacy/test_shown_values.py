@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta, timezone
 
 import pyarrow as pa
 import pytest
@@ -14,6 +14,12 @@ NANOS = pa.StructArray.from_arrays(
     fields=list(precise_type("UTC")),
 )
 
+EAST = AT.replace(tzinfo=UTC).astimezone(timezone(timedelta(hours=2)))
+OFFSETS = (
+    *(f"{AT}{offset}" for offset in ("+00:00", "+0000", "+00", " -00:00")),
+    *(str(EAST), EAST.isoformat(), f"{EAST.replace(tzinfo=None)}000 +0200"),
+)
+
 
 @pytest.mark.parametrize(
     ("values", "equal", "other"),
@@ -23,6 +29,9 @@ NANOS = pa.StructArray.from_arrays(
         (pa.array([float("nan"), float("-inf")]), ("NaN", "-Infinity"), ("Infinity", "0")),
         (pa.array([AT]), (str(AT), AT.isoformat(), f"{AT}Z", f"{AT}000"), ("2024-03-01",)),
         (pa.array([AT.replace(tzinfo=UTC)]), (str(AT), f"{AT}Z"), (f"{AT}1",)),
+        (pa.array([AT.replace(tzinfo=UTC)]), OFFSETS, (f"{AT}+02:00", f"{AT}+", f"{AT}+24:00")),
+        (pa.array([AT]), OFFSETS, (f"{AT}+02:00",)),
+        (NANOS, OFFSETS, (f"{AT}-02:00",)),
         (pa.array([datetime(2024, 3, 1)]), ("2024-03-01", "2024-03-01 00:00"), ("2024-03-02",)),
         (pa.array([date(2024, 3, 1)]), ("2024-03-01",), ("2024-3", "1")),
         (pa.array([time(11, 40)]), ("11:40", "11:40:00"), ("11:41",)),
