@@ -39,11 +39,11 @@ class SourceEntry:
         operator: The source, by its uid or hash.
         connector: ``kafka``, ``mysql-cdc``, ``postgres-cdc``, ``oracle-cdc``, ``sqlserver-cdc``,
             ``mongodb-cdc``, ``cdc`` if no position tells which, ``file``, ``kinesis``,
-            ``pulsar``, ``numbers``, ``hybrid`` or ``unknown``.
+            ``pulsar``, ``rabbitmq``, ``numbers``, ``hybrid`` or ``unknown``.
         subtask: Subtask whose reader has the split; None for the coordinator.
         split: Id of the split.
         kind: ``partition``, ``shard``, ``file``, ``range``, ``snapshot``, ``stream``, ``table``,
-            ``enumerator`` or ``unknown``.
+            ``enumerator``, ``messages``, ``monitor`` or ``unknown``.
         position: Where the reader continues, as JSON; empty where there is no position.
         table: Table or topic; empty where there is none, or many.
         state: ``reading``, ``finished``, ``suspended``, ``waiting``, ``assigned``, … .
