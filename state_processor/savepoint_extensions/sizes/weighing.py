@@ -394,7 +394,7 @@ def _of_lists(states: Sequence[StateStatistics]) -> Iterator[str]:
         if state.kind == StateKind.UNION_LIST.value and state.different != state.entries:
             yield (
                 f"{state.operator}.{state.state} has {state.entries:,} elements, of which"
-                f" {state.different:,} differ: dedupe-list drops the others"
+                f" {state.different:,} differ: if the others are copies, dedupe-list drops them"
             )
 
 
