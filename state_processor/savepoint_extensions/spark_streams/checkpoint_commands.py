@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +29,7 @@ from savepoint_spark.session import collected, typed_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_cli.transfer import Stream
@@ -129,7 +131,7 @@ def _show(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any])
     if asked["where"]:
         with _query_errors():
             table = table.where(asked["where"])
-    _print(output, f"Rows of {name}", table.limit(asked["rows"]))
+    _print(output, f"Rows of {name}", table, asked["rows"])
 
 
 def _query(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]) -> None:
@@ -141,7 +143,7 @@ def _query(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]
         checkpoint.table(it.id).createOrReplaceTempView(f"{_PREFIX}{it.id}")
     with _query_errors():
         rows = checkpoint.spark.sql(sql)
-    _print(output, "", rows.limit(asked["rows"]))
+    _print(output, "", rows, asked["rows"])
 
 
 def _stats(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:
@@ -157,11 +159,18 @@ def _query_errors() -> Iterator[None]:
         raise QueryError(str(error).strip().splitlines()[0]) from error
 
 
-def _print(output: Output, title: str, table: DataFrame) -> None:
+def _print(output: Output, title: str, table: DataFrame, most: int) -> None:
     with typed_errors():
-        answered = collected(table)
+        answered = collected(table.limit(most + 1))
+    print_rows(output, title, answered, most)
+
+
+def print_rows(output: Output, title: str, answered: pa.Table, most: int) -> None:
+    """Prints the first rows of an answer, and says if it has more."""
     names, rows = table_rows.result_rows(answered.schema, iter(answered.to_batches()))
-    output.values(title, names, rows)
+    output.values(title, names, islice(rows, most))
+    if most and answered.num_rows > most:
+        output.note(f"there are more than {most:,} rows: -n {most * 10} shows more of them")
 
 
 _COMMON = ("path", "output", "vertical", "all")
