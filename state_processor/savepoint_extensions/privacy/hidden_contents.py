@@ -103,19 +103,31 @@ def _frame_size(data: bytes, start: int) -> int:
 
 def block_contents(file: StateFile) -> Iterator[bytes]:
     """Content of each block of a run that Java's ``ObjectOutputStream`` divided, in order."""
-    end = 0
+    window, end = _Window(file), 0
     for start in _places(file, _FIRST_BLOCK):
         if start < end:
             continue
         end = start
-        while (block := _block(file, end)) is not None:
+        while (block := _block(window, end)) is not None:
             begin, end = block
-            yield bytes(file.read(begin, end))
+            yield window.read(begin, end)
 
 
-def _block(file: StateFile, start: int) -> tuple[int, int] | None:
+class _Window:
+    """Reads a file forward in large ranges, because a store takes a request for each."""
+
+    def __init__(self, file: StateFile) -> None:
+        self._file, self._start, self._data = file, 0, b""
+
+    def read(self, start: int, end: int) -> bytes:
+        if start < self._start or end > self._start + len(self._data):
+            self._start, self._data = start, bytes(self._file.read(start, start + CHUNK_SIZE))
+        return self._data[start - self._start : end - self._start]
+
+
+def _block(window: _Window, start: int) -> tuple[int, int] | None:
     """Begin and end of the content of the block at a place; None if there is none."""
-    head = bytes(file.read(start, start + len(_FIRST_BLOCK)))
+    head = window.read(start, start + len(_FIRST_BLOCK))
     if head[:1] == bytes([_BLOCK]) and len(head) > 1:
         return start + 2, start + 2 + head[1]
     if head[:1] == bytes([_LONG_BLOCK]) and head <= _FIRST_BLOCK and len(head) == len(_FIRST_BLOCK):

@@ -9,6 +9,7 @@ from rocksdict import DBCompressionType, Rdict
 from support.rocksdb_databases import Files, make, table_options
 
 from savepoint_extensions.privacy.hidden_contents import (
+    CHUNK_SIZE,
     block_contents,
     framed_contents,
     table_versions,
@@ -110,6 +111,21 @@ def test_what_java_divides_into_blocks_is_joined(size: int) -> None:
     data = random.Random(2).randbytes(size)
     stored = b"\xac\xed\0\5head" + divided(data) + b"\x78tail" + divided(data[::-1]) + b"\x78"
     assert b"".join(block_contents(StateFile("file", stored))) == data + data[::-1]
+
+
+def test_blocks_are_read_in_large_ranges() -> None:
+    ranges = list[tuple[int, int]]()
+
+    class Counted(StateFile):
+        def read(self, start: int = 0, end: int | None = None) -> bytes:
+            ranges.append((start, end or 0))
+            return super().read(start, end)
+
+    record = b"\xac\xed\0\5" + divided(bytes(range(256)) * 40) + b"\x78"
+    count = 2 * CHUNK_SIZE // len(record)
+    contents = block_contents(Counted("file", record * count))
+    assert sum(map(len, contents)) == count * 256 * 40
+    assert len(ranges) < 10
 
 
 @pytest.mark.parametrize("cut", range(6))
