@@ -89,7 +89,7 @@ def _change_sources(writer: SavepointWriter, words: Words) -> SavepointWriter:
         drop_topics=words["drop-topic"],
         drop_partitions=words["drop-partition"],
         drop_files=words["drop-file"],
-        reset=words["reset"],
+        reset=[_source_name(writer, source) or source for source in words["reset"]],
         operator=_source_name(writer, name or words["operator"]),
     )
     return _of_source(writer, changed.source)
@@ -164,8 +164,9 @@ def _mistake_of_sources(words: Words) -> str:
         *("drop-topic", "drop-partition", "drop-file", "reset"),
     )
     has_change = any(words[name] for name in changes)
-    if words["as-version"] and words["operator"] is not None:
-        return "'as-version' names its operator itself"
+    names_one = words["as-version"] or words["to-new"]
+    if names_one and words["operator"] is not None:
+        return "'as-version' and 'to-new' name their operator themselves"
     if words["to-new"] is not None:
         others = any(words[name] for name in changes[1:])
         return "'to-new' goes with 'set' alone: add an entry" if others else ""

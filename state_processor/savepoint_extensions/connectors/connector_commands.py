@@ -272,6 +272,8 @@ def sources(
     savepoint sources s3://jobs/orders/savepoint-1a2b s3://jobs/mended  --release-finished
     """
     renewal = {name: changes.pop(name) for name in _OF_RENEWAL}
+    if operator is not None and (as_version is not None or to_new is not None):
+        raise click.UsageError("--as-version and --to-new name their operator themselves")
     if as_version is not None:
         with options.usage_errors():
             changes["as_version"], operator = version_and_operator(as_version)

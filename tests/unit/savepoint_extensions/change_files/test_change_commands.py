@@ -165,6 +165,7 @@ def test_each_command_prints_the_entry_of_its_options(name: str, tmp_path: Path)
         (("rescale", "x", "out"), "rescale needs 'max-parallelism', 'parallelism' or both"),
         (("remove-operator", "x", "out"), "needs 'operator', 'empty' or 'all-but'"),
         (("sources", "x"), "sources needs 'set'"),
+        (("sources", "x", "--to-new", "a", "--operator", "b"), "name their operator themselves"),
         (("kafka", "x"), "kafka needs 'set-offsets'"),
         (("sinks", "x", "--drop", "all", "--save", "y"), "--save is no part of a change"),
         (("mask", "x", "--suggest"), "--suggest is no part of a change: leave it out"),

@@ -92,6 +92,23 @@ def test_several_changes_add_up_and_operators_have_their_new_names(
     assert written.sinks().entries == ()
 
 
+def test_a_source_that_starts_anew_has_its_new_name(job: Path, tmp_path: Path) -> None:
+    renamed = {"rename-operator": {"old": "orders", "new": "purchases"}}
+    changed = Savepoint.open(str(job), uids=UIDS).apply(
+        [renamed, {"sources": {"reset": ["purchases"]}}]
+    )
+    changed.write(str(tmp_path / "out"))
+    assert Savepoint.open(str(tmp_path / "out")).sources().entries == ()
+
+
+@pytest.mark.parametrize("option", [("--to-new", "orders"), ("--as-version", "2", "orders")])
+def test_an_option_that_names_its_operator_goes_with_no_other(
+    job: Path, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    code, output = run("sources", job, tmp_path / "out", *option, "--operator", "sink", *OPTIONS)
+    assert (code, "name their operator themselves" in output) == (2, True), output
+
+
 def test_positions_change_before_state(job: Path) -> None:
     kafka = {"kafka": {"set-offsets": [{"topic": "orders", "partition": 3, "offset": 99}]}}
     savepoint = Savepoint.open(str(job), uids=UIDS)
