@@ -42,12 +42,7 @@ def starting_rows(savepoint: SparkSavepoint, uid: str, key: Sequence[str]) -> Da
         raise StateNotFoundError(f"operator {operator.name} has no keyed state and no timers")
     rows = savepoint.read_keyed_state(uid) if KEYED_STATE in tables else None
     timers = _timers(savepoint, uid) if TIMERS in tables else None
-    if rows is None or timers is None:
-        joined = rows if rows is not None else timers
-        assert joined is not None  # there is one of the tables
-    else:
-        joined = _with_timers(rows, timers)
-    return _with_key(joined, key)
+    return _with_key(with_timers(rows, timers, operator.name), key)
 
 
 def _timers(savepoint: SparkSavepoint, uid: str) -> DataFrame | None:
@@ -71,7 +66,17 @@ def _timers(savepoint: SparkSavepoint, uid: str) -> DataFrame | None:
     return timers.groupBy(_KEY).agg(timestamps)
 
 
-def _with_timers(rows: DataFrame, timers: DataFrame) -> DataFrame:
+def with_timers(rows: DataFrame | None, timers: DataFrame | None, operator: str) -> DataFrame:
+    """The rows of an operator with its timers; ``StateNotFoundError`` if it has neither."""
+    if timers is None:
+        if rows is None:
+            raise StateNotFoundError(
+                f"operator {operator} has no keyed state, and none of its timers is set: begin the"
+                " query without initial state"
+            )
+        return rows
+    if rows is None:
+        return timers
     domain = timers.columns[-1]
     if domain in rows.columns:
         raise RefusedError(
