@@ -156,18 +156,25 @@ def _offsets(handle: ChannelHandle) -> Iterator[tuple[int, ...]]:
 
 def _records(data: bytes, *, is_input: bool) -> int | None:
     """The number of records that begin in the data of a channel; None if their borders are unknown."""
+    seen = bytearray(len(data) + 1)
     for start in chain([0], [] if is_input else _possible_starts(data)):
-        walked = _walk(data, start)
+        walked = _walk(data, start, seen)
         if walked is not None and (is_input or walked[1] == len(data)):
             return walked[0]
     return None
 
 
-def _walk(data: bytes, position: int) -> tuple[int, int] | None:
-    """Counts records, and says where the last whole size leads; None if these are none."""
+def _walk(data: bytes, position: int, seen: bytearray) -> tuple[int, int] | None:
+    """Counts records, and says where the last whole size leads; None if these are none.
+
+    ``seen`` has a byte per position: a walk that comes to one of an earlier walk fails as that did.
+    """
     # Only sizes are looked at, one per record.
     records, end = 0, len(data)
     while position + 5 <= end:
+        if seen[position]:
+            return None
+        seen[position] = 1
         size, tag = int.from_bytes(data[position : position + 4]), data[position + 4]
         if not 0 < size < 1 << 31 or tag >= _LAST_TAG:
             return None

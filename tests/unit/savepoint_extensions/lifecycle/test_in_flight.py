@@ -100,6 +100,13 @@ def test_a_record_counts_where_it_begins(
     assert (found.records, found.is_least) == (records, is_least)
 
 
+def test_the_rest_of_a_large_record_is_searched_once(lean: Savepoint) -> None:
+    """Each small number in it looks like the size of a record: a walk from each would take hours."""
+    numbers = struct.pack(">i", 1) * (1 << 18) + b"\xff"
+    found = records_in_flight(flying(lean, (), (channel(numbers),)))
+    assert found.size == len(numbers)
+
+
 def test_what_is_lost_is_told_by_operator(lean: Savepoint) -> None:
     operator = flying(lean, (channel(RECORDS),))
     assert lost_in_flight([operator, *lean.operators()]) == (
