@@ -180,10 +180,10 @@ def _of_group(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _partition(row: Mapping[str, Any]) -> int:
-    partition = int(str(row["partition"]))
-    if not 0 <= partition < 1 << 31:
-        raise ValueError(f"partition {partition} of {row['topic']}, expected 0 or more")
-    return partition
+    text = str(row["partition"]).strip()
+    if not text.isdecimal() or int(text) >= 1 << 31:
+        raise ValueError(f"partition {text} of {row['topic']}, expected 0 or more")
+    return int(text)
 
 
 def starting_offsets(offsets: Sequence[KafkaOffset], operator: str | None) -> str:

@@ -325,10 +325,10 @@ def _with_offsets(view: DataInputView) -> Iterator[KafkaPartition]:
 
 
 def _offset(offset: object, topic: str) -> int:
-    number = int(str(offset))
-    if not 0 <= number < 1 << 63:
-        raise ValueError(f"offset {offset} of {topic}, expected 0 or more, or a word")
-    return number
+    text = str(offset).strip()
+    if not text.isdecimal() or int(text) >= 1 << 63:
+        raise ValueError(f"offset {text} of {topic}, expected 0 or more, or {', '.join(_OFFSETS)}")
+    return int(text)
 
 
 _STARTS = {-915623761775: EARLIEST, -915623761774: LATEST, -915623761773: COMMITTED}

@@ -59,6 +59,8 @@ def test_words_and_the_numbers_of_spark_for_them_are_starts() -> None:
         ({"0": {"orders": {"0": 23}}}, "of several sources, name one"),
         ({"orders": 23}, "expected partitions and offsets"),
         ({"orders": {"0": -3}}, "offset -3 of orders"),
+        ('{"orders": {"0": null}}', "offset None of orders, expected 0 or more, or earliest"),
+        ({"orders": {"x": 3}}, "partition x of orders, expected 0 or more"),
         ([*ROWS, ROWS[0]], "partition orders-0 has two offsets"),
         ([{"topic": "orders", "partition": 0}], "has no offset"),
         ([{"topic": "orders", "partition": -1, "offset": 0}], "partition -1 of orders"),
