@@ -35,6 +35,9 @@ class OwnCommand(NamedTuple):
 PRINT_CHANGE = "savepoint_extensions.change_files.change_commands:print_change"
 """The function behind ``--print-change``."""
 
+IS_OF_SPARK = "savepoint_extensions.spark_streams.checkpoint_files:is_checkpoint"
+"""The function that tells a checkpoint of Spark; it needs no Spark."""
+
 OF_SPARK = "savepoint_extensions.spark_streams.checkpoint_commands:answer"
 """The function that answers commands about a checkpoint of Spark, where no savepoint is found."""
 

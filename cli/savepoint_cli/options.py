@@ -13,7 +13,7 @@ import click
 
 import state_processor
 from savepoint_cli import completion
-from savepoint_cli.command_table import OF_SPARK
+from savepoint_cli.command_table import IS_OF_SPARK, OF_SPARK
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
@@ -152,7 +152,8 @@ class Opening:
             savepoint = state_processor.Savepoint.open(path, **self.settings)
         except SavepointNotFoundError:
             # No other path is looked at twice.
-            named(OF_SPARK)(context, path)
+            if named(IS_OF_SPARK)(path):
+                named(OF_SPARK)(context, path)
             raise
         shown = context.params.get("output")
         if isinstance(shown, Output):

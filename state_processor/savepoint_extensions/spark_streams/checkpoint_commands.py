@@ -22,7 +22,6 @@ from savepoint_cli.terminal import Output
 from savepoint_database import rows as table_rows
 from savepoint_database import sql as embedded_sql
 from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
-from savepoint_extensions.spark_streams.checkpoint_files import is_checkpoint
 from savepoint_formats.errors import QueryError, TableNotFoundError
 from savepoint_spark.session import collected, typed_errors
 
@@ -41,13 +40,13 @@ _PREFIX = "operator_"
 
 
 def answer(context: click.Context, path: str) -> None:
-    """Answers the command about a checkpoint of Spark and ends it; returns if there is none.
+    """Answers the command about a checkpoint of Spark and ends it.
 
     Raises:
         click.UsageError: The command, or an option of it, is not for such a checkpoint.
     """
     output = context.params.get("output")
-    if not isinstance(output, Output) or not is_checkpoint(path):
+    if not isinstance(output, Output):
         return
     name = context.info_name or ""
     if name not in _ANSWERS:

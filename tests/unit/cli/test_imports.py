@@ -121,3 +121,9 @@ def test_a_command_needs_no_package_that_its_answer_does_not_need(
     usual = {"cramjam", "google_crc32c", "numpy", "pyarrow", "rich", "xxhash"}
     path = str(samples / "currency-2.2.1-rocksdb-native")
     assert imported(name, path, *rest) <= usual | more
+
+
+def test_a_path_where_nothing_is_needs_no_spark(tmp_path: Path) -> None:
+    # A checkpoint of Spark could be there, but only its files tell that.
+    names = all_imported("describe", str(tmp_path / "nowhere"))
+    assert {"pyspark", "savepoint_spark.session"} & names == set()
