@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from savepoint_extensions.spark_streams.operator_kinds import StateForm
-from savepoint_extensions.spark_streams.operator_tables import EVENT_TIME, PROCESSING_TIME
+from savepoint_extensions.spark_streams.operator_tables import EVENT_TIME
 from savepoint_extensions.spark_streams.stored_fields import quoted
 from savepoint_formats.errors import ColumnTypeError, RefusedError
 from savepoint_formats.snapshots import constructed
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot import Operator
     from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
     from savepoint_extensions.spark_streams.operator_tables import TimeoutDomain
+    from savepoint_extensions.spark_streams.stream_operator import StreamOperator
     from savepoint_spark.writing import PlannedTransformation
 
 _WINDOWS = ("window", "session_window")
@@ -97,7 +98,8 @@ def state_like(
             " and import the rows in Python, with that constant as a column"
         )
     columns = [name for name in table.columns if name not in (*keys, window)]
-    domains = {name: name for name in columns if name in (EVENT_TIME, PROCESSING_TIME)}
+    timed = timer_columns(described, words)
+    domains = {name: name for name in columns if name in timed}
     columns = [name for name in columns if name not in domains]
     table, columns = _as_states(table, columns, values)
     key = F.struct(*quoted(keys)) if len(keys) > 1 else quoted(keys)[0]
@@ -138,6 +140,17 @@ def expect_words_of(form: StateForm, words: ImportWords) -> None:
             )
 
 
+def timer_columns(described: StreamOperator, words: ImportWords) -> tuple[str, ...]:
+    """The columns of an operator's table that are timers; states and aggregates may have such names, too."""
+    match StateForm(described.kind):
+        case StateForm.DEDUPLICATION_WITHIN_WATERMARK | StateForm.STATE_VARIABLES:
+            return (described.timers.replace(" ", "_"),) if described.timers else ()
+        case StateForm.GROUP_STATE:
+            return () if words.timeout is None else (words.timeout,)
+        case _:
+            return ()
+
+
 def expect_windows(state: NewState, *, has_windows: bool) -> None:
     """Raises ``RefusedError`` unless a state is kept per window where the query has windows, and only there.
 
@@ -172,6 +185,7 @@ def _table(
         case StateForm.GROUP_STATE:
             table = checkpoint.state(number, timeout=words.timeout)
             _expect_domain(table, number)
+            table = table.drop("timeout")
         case StateForm.STATE_VARIABLES:
             table = checkpoint.state(number, ttl_ms=words.ttl_ms)
         case _:
@@ -196,8 +210,6 @@ def _as_states(
 ) -> tuple[DataFrame, list[str]]:
     """The table with a column per state; all columns go into the only state, if none has its name."""
     names = [state.name for state in values]
-    table = table.drop("timeout")
-    columns = [name for name in columns if name != "timeout"]
     if len(names) == 1 and columns and names[0] not in columns:
         whole = quoted(columns)[0] if len(columns) == 1 else F.struct(*quoted(columns))
         return table.withColumn(names[0], whole), names

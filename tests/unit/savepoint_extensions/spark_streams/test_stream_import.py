@@ -10,7 +10,9 @@ from savepoint_extensions.spark_streams.stream_import import (
     ImportWords,
     expect_windows,
     expect_words_of,
+    timer_columns,
 )
+from savepoint_extensions.spark_streams.stream_operator import StreamOperator
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.writing import NewState
@@ -54,3 +56,26 @@ def test_state_of_windows_goes_only_into_state_of_windows_of_time() -> None:
     for state in (of_windows, by_number):
         with pytest.raises(RefusedError, match=r"has no windows, .* 'total' .* is kept"):
             expect_windows(state, has_windows=False)
+
+
+@each(
+    ("form", "timers", "words", "expected"),
+    [
+        (StateForm.AGGREGATION, "", ImportWords(aggregates={"event_time": "max"}), ()),
+        (StateForm.SESSIONS, "", ImportWords(), ()),
+        (StateForm.DEDUPLICATION, "", ImportWords(), ()),
+        (StateForm.DEDUPLICATION_WITHIN_WATERMARK, "event time", ImportWords(), ("event_time",)),
+        (StateForm.STATE_VARIABLES, "", ImportWords(), ()),
+        (StateForm.STATE_VARIABLES, "processing time", ImportWords(), ("processing_time",)),
+        (StateForm.STATE_VARIABLES, "event time", ImportWords(), ("event_time",)),
+        (StateForm.GROUP_STATE, "not stored", ImportWords(), ()),
+        (StateForm.GROUP_STATE, "not stored", ImportWords(timeout="event_time"), ("event_time",)),
+    ],
+)
+def test_only_an_operators_own_timers_are_timers(
+    form: StateForm, timers: str, words: ImportWords, expected: tuple[str, ...]
+) -> None:
+    described = StreamOperator(
+        0, "", form.value, "k string", ("event_time",), timers, 0, 1, True, ""
+    )
+    assert timer_columns(described, words) == expected
