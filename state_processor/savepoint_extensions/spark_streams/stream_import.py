@@ -35,7 +35,7 @@ from savepoint_spark.writing import Key, NewState, StoredTypes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from savepoint_database.snapshot import Operator
     from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
@@ -101,13 +101,12 @@ def state_like(
     timed = timer_columns(described, words)
     domains = {name: name for name in columns if name in timed}
     columns = [name for name in columns if name not in domains]
-    table, columns = _as_states(table, columns, values)
-    key = F.struct(*quoted(keys)) if len(keys) > 1 else quoted(keys)[0]
-    others = [*quoted(columns), *quoted([*domains]), *([F.col(window)] if window else [])]
-    data = table.select(key.alias(_KEY), *others)
     named = {state.name: state for state in values}
+    taken = columns_of_states(columns, [*named])
+    parts = (_together(names).alias(name) for name, names in {_KEY: keys, **taken}.items())
+    data = table.select(*parts, *quoted([*domains, *([window] if window else [])]))
     keyed = KeyedColumns(data, Key((_KEY,), operator.written(types.key)))
-    for name in columns:
+    for name in taken:
         state = replace(named[name], column=name)
         expect_windows(state, has_windows=window is not None)
         state.expect_times(data, None)
@@ -205,22 +204,32 @@ def _expect_domain(table: DataFrame, number: int) -> None:
         )
 
 
-def _as_states(
-    table: DataFrame, columns: list[str], values: Sequence[NewState]
-) -> tuple[DataFrame, list[str]]:
-    """The table with a column per state; all columns go into the only state, if none has its name."""
-    names = [state.name for state in values]
-    if len(names) == 1 and columns and names[0] not in columns:
-        whole = quoted(columns)[0] if len(columns) == 1 else F.struct(*quoted(columns))
-        return table.withColumn(names[0], whole), names
-    unknown = [name for name in columns if name not in names]
+def columns_of_states(columns: Sequence[str], states: Sequence[str]) -> dict[str, Sequence[str]]:
+    """State -> its columns: that of its name; or all, in the only state, if none has its name.
+
+    Raises:
+        ColumnTypeError: A column has no state, or a state has the name that is used for the key.
+    """
+    if _KEY in states:
+        raise ColumnTypeError(
+            f"a state of the new job is called {_KEY!r} like the column of keys: import the rows in"
+            " Python, by with_state(descriptor, column)"
+        )
+    if len(states) == 1 and columns and states[0] not in columns:
+        return {states[0]: columns}
+    unknown = [name for name in columns if name not in states]
     if unknown:
         raise ColumnTypeError(
-            f"the new job's operator has no state {unknown[0]!r}; it has {', '.join(names) or 'none'},"
+            f"the new job's operator has no state {unknown[0]!r}; it has {', '.join(states) or 'none'},"
             f" and the query has {', '.join(columns)}: name the aggregates like the states by"
             " --aggregate NAME=AGGREGATE, in the order of the query"
         )
-    return table, columns
+    return {name: (name,) for name in columns}
+
+
+def _together(names: Sequence[str]) -> Column:
+    columns = quoted(names)
+    return columns[0] if len(columns) == 1 else F.struct(*columns)
 
 
 def _service(timers: Sequence[NewState]) -> dict[str, str]:

@@ -8,12 +8,13 @@ from support.each import each
 from savepoint_extensions.spark_streams.operator_kinds import StateForm
 from savepoint_extensions.spark_streams.stream_import import (
     ImportWords,
+    columns_of_states,
     expect_windows,
     expect_words_of,
     timer_columns,
 )
 from savepoint_extensions.spark_streams.stream_operator import StreamOperator
-from savepoint_formats.errors import RefusedError
+from savepoint_formats.errors import ColumnTypeError, RefusedError
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.writing import NewState
 from state_processor import Types, ValueStateDescriptor
@@ -79,3 +80,18 @@ def test_only_an_operators_own_timers_are_timers(
         0, "", form.value, "k string", ("event_time",), timers, 0, 1, True, ""
     )
     assert timer_columns(described, words) == expected
+
+
+def test_columns_go_into_states_of_their_names_or_all_into_the_only_one() -> None:
+    assert columns_of_states(["n", "total"], ["total", "n", "new"]) == {
+        "n": ("n",),
+        "total": ("total",),
+    }
+    assert columns_of_states(["n", "total"], ["whole"]) == {"whole": ["n", "total"]}
+    assert columns_of_states(["n"], ["n"]) == {"n": ("n",)}
+    assert columns_of_states([], ["n"]) == {}
+    for columns, states in ((["n", "total"], ["n"]), (["n"], ["a", "b"]), (["n"], [])):
+        with pytest.raises(ColumnTypeError, match="the new job's operator has no state"):
+            columns_of_states(columns, states)
+    with pytest.raises(ColumnTypeError, match="called 'key' like the column of keys"):
+        columns_of_states(["n"], ["key"])
