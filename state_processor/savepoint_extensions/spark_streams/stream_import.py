@@ -47,6 +47,8 @@ _WINDOWS = ("window", "session_window")
 _SESSION = "session_window"
 _MERGING_SET = "merging-window-set"
 _KEY = "key"
+_ARGUMENTS = ("self", "operator", "key")
+"""Other arguments of ``SparkCheckpoint.aggregation``, which takes aggregates by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,10 @@ def state_like(
 
 
 def expect_words_of(form: StateForm, words: ImportWords) -> None:
-    """Raises ``RefusedError`` for a word that only state of another form needs: it would do nothing."""
+    """Raises ``RefusedError`` for a word that only state of another form needs: it would do nothing.
+
+    Raises ``ColumnTypeError`` for an aggregate with the name of an argument.
+    """
     aggregations = (StateForm.AGGREGATION, StateForm.SESSIONS)
     needed = (
         ("aggregates", words.aggregates, aggregations),
@@ -137,6 +142,11 @@ def expect_words_of(form: StateForm, words: ImportWords) -> None:
                 f"{name} is for an operator of the kind {kinds}, but this one is a {form.value}: leave"
                 f" {name} out, or choose another operator"
             )
+    if clash := next((name for name in _ARGUMENTS if name in words.aggregates), None):
+        raise ColumnTypeError(
+            f"an aggregate can't be called {clash!r}: give it another name in checkpoint.aggregation(),"
+            " and import the rows in Python, by with_state(descriptor, column)"
+        )
 
 
 def timer_columns(described: StreamOperator, words: ImportWords) -> tuple[str, ...]:

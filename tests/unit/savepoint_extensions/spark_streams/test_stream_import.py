@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 from support.each import each
 
@@ -17,7 +19,7 @@ from savepoint_extensions.spark_streams.stream_operator import StreamOperator
 from savepoint_formats.errors import ColumnTypeError, RefusedError
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.writing import NewState
-from state_processor import Types, ValueStateDescriptor
+from state_processor import SparkCheckpoint, Types, ValueStateDescriptor
 
 FORMS = {
     "aggregates": (StateForm.AGGREGATION, StateForm.SESSIONS),
@@ -42,6 +44,16 @@ def test_a_word_that_would_do_nothing_is_refused(name: str) -> None:
         else:
             with pytest.raises(RefusedError, match=f"^{name} is for .*leave {name} out"):
                 expect_words_of(form, WORDS[name])
+
+
+def test_an_aggregate_with_the_name_of_an_argument_is_refused() -> None:
+    others = {*inspect.signature(SparkCheckpoint.aggregation).parameters} - {"aggregates"}
+    assert others == {"self", "operator", "key"}
+    for name in others:
+        with pytest.raises(ColumnTypeError, match=f"can't be called '{name}'"):
+            expect_words_of(
+                StateForm.AGGREGATION, ImportWords(aggregates={"n": "sum", name: "sum"})
+            )
 
 
 def test_state_of_windows_goes_only_into_state_of_windows_of_time() -> None:
