@@ -30,9 +30,20 @@ def removed_operators(
         kept = [writer.operator(uid) for uid in all_but]
         gone += [planned for planned in writer.operators if planned not in kept]
     if empty:
-        sources = ((planned, planned.source) for planned in writer.operators if planned.is_copied)
-        gone += [it for it, source in sources if source is not None and is_empty(source)]
+        gone += filter(_has_no_state, writer.operators)
     return gone
+
+
+def _has_no_state(planned: PlannedOperator) -> bool:
+    """Whether it has none in the savepoint, and no change has added any."""
+    if planned.source is None or planned.is_made_anew:
+        return False
+    if not planned.is_copied:
+        change = planned.change
+        assert change is not None  # it is not made anew
+        if any(stage.added.state_names() for stage in change.stages):
+            return False
+    return is_empty(planned.source)
 
 
 def is_empty(operator: Operator) -> bool:

@@ -12,6 +12,9 @@ from support.sample_rows import SAMPLES
 from savepoint_extensions.lifecycle.removed_operators import is_empty, removed_operators
 from savepoint_formats.errors import OperatorNotFoundError
 from savepoint_formats.metadata import SubtaskState
+from savepoint_spark.changing import operator_states
+from savepoint_spark.changing.stored_operator_state import StoredElements
+from savepoint_spark.writing.operator_plan import OperatorPlan
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -44,6 +47,24 @@ def test_those_go_that_are_named_or_empty_or_not_kept() -> None:
         names(savepoint)
     left = savepoint.remove_operator(empty=True).operators
     assert {planned.name for planned in left} == every - empty
+    # Changes of all operators hide none, and give none of them state.
+    left = savepoint.rescale(parallelism=4).remove_operator(empty=True).operators
+    assert {planned.name for planned in left} == every - empty
+
+
+def test_an_operator_that_got_state_by_a_change_stays() -> None:
+    savepoint = Savepoint.open(SAMPLES / SAMPLE)
+    name = min(names(savepoint, empty=True))
+    buffer = savepoint.operator("buffer")
+    state = next(iter(operator_states(buffer).values()))
+    added = OperatorPlan(operator_states=(StoredElements(None, buffer, state),))
+    writer = savepoint.writer()
+    planned = writer.operator(name)
+    writer = writer.replaced(
+        planned, planned.changed(lambda operator: replace(operator, added=added))
+    )
+    gone = removed_operators(writer, (), empty=True, all_but=())
+    assert {it.name for it in gone} == names(savepoint, empty=True) - {name}
 
 
 def test_a_table_of_no_keys_is_no_state_and_one_key_is(tmp_path: Path) -> None:
