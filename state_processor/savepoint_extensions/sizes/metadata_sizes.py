@@ -16,7 +16,7 @@ from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot import Operator, Snapshot
-    from savepoint_formats.metadata import OperatorState, SubtaskState
+    from savepoint_formats.metadata import CheckpointMetadata, OperatorState, SubtaskState
 
 _OFFSET_SIZE = 8
 
@@ -112,7 +112,7 @@ def _record_size(record: OperatorState, version: int) -> int:
     return view.position
 
 
-def _size(metadata: object) -> int:
+def _size(metadata: CheckpointMetadata) -> int:
     view = DataOutputView()
-    metadata.write(view)  # type: ignore[attr-defined]
+    metadata.write(view)
     return view.position
