@@ -55,16 +55,20 @@ class InFlight:
         records: The number of records that begin in its channels, without watermarks and the like.
         size: Bytes of its channels.
         is_least: Whether the borders of some records were not found, so that there may be more.
+        is_about: Whether some channel begins within a record, whose end was guessed from what follows.
     """
 
     operator: str
     records: int
     size: int
     is_least: bool
+    is_about: bool
 
     def __str__(self) -> str:
-        least = "at least " if self.is_least else ""
-        return f"{self.operator}: {least}{self.records:,} records, {ByteCount(self.size).text}"
+        return (
+            f"{self.operator}: {_precision([self])}{self.records:,} records,"
+            f" {ByteCount(self.size).text}"
+        )
 
 
 def has_in_flight(operator: Operator) -> bool:
@@ -79,17 +83,19 @@ def records_in_flight(operator: Operator) -> InFlight:
         StateFileNotFoundError: A file is gone.
         FormatError: A file is damaged.
     """
-    records, size, is_least = 0, 0, False
+    records, size, is_least, is_about = 0, 0, False, False
     for subtask in operator.record.subtasks:
         for handles, is_input in ((subtask.input_channels, True), (subtask.output_channels, False)):
             for handle in handles:
                 with within(f"subtask {subtask.index}", f"operator {operator.name}"):
                     for data in _channels(operator.directory, handle):
                         begun = _records(data, is_input=is_input)
-                        records += begun or 0
                         size += len(data)
                         is_least |= begun is None
-    return InFlight(operator.name, records, size, is_least)
+                        if begun is not None:
+                            records += begun[0]
+                            is_about |= begun[1]
+    return InFlight(operator.name, records, size, is_least, is_about)
 
 
 def without_in_flight(planned: PlannedOperator) -> PlannedOperator:
@@ -117,13 +123,20 @@ def lost_in_flight(operators: Iterable[Operator]) -> str:
     """What is lost without records in flight; empty if there are none. Raises as ``records_in_flight``."""
     lost = [records_in_flight(operator) for operator in operators if has_in_flight(operator)]
     records, size = sum(it.records for it in lost), sum(it.size for it in lost)
-    least = "at least " if any(it.is_least for it in lost) else ""
     if not lost:
         return ""
     return (
-        f"{least}{records:,} records in flight ({ByteCount(size).text}) are dropped, and the new job"
+        f"{_precision(lost)}{records:,} records in flight ({ByteCount(size).text}) are dropped, and the new job"
         f" never sees them: {'; '.join(map(str, lost))}"
     )
+
+
+def _precision(counts: Iterable[InFlight]) -> str:
+    """The words before a number of records that is not exact."""
+    counts = list(counts)
+    if any(it.is_about for it in counts):
+        return "about "
+    return "at least " if any(it.is_least for it in counts) else ""
 
 
 def _channels(directory: SnapshotDirectory, handle: ChannelHandle) -> Iterator[bytes]:
@@ -154,13 +167,16 @@ def _offsets(handle: ChannelHandle) -> Iterator[tuple[int, ...]]:
         yield view.read_longs(view.read_count(element_size=8))
 
 
-def _records(data: bytes, *, is_input: bool) -> int | None:
-    """The number of records that begin in the data of a channel; None if their borders are unknown."""
+def _records(data: bytes, *, is_input: bool) -> tuple[int, bool] | None:
+    """The number of records that begin in the data of a channel; None if their borders are unknown.
+
+    The flag says whether the first border was guessed: bytes within a record may look like others.
+    """
     seen = bytearray(len(data) + 1)
     for start in chain([0], [] if is_input else _possible_starts(data)):
         walked = _walk(data, start, seen)
         if walked is not None and (is_input or walked[1] == len(data)):
-            return walked[0]
+            return walked[0], start > 0
     return None
 
 

@@ -100,6 +100,15 @@ def test_a_record_counts_where_it_begins(
     assert (found.records, found.is_least) == (records, is_least)
 
 
+def test_a_count_behind_a_guessed_border_is_about(lean: Savepoint) -> None:
+    """The rest of a record of small numbers looks like records of its own, and can't be told apart."""
+    numbers = b"\xff" + struct.pack(">i", 1) * 500
+    in_flight = records_in_flight(flying(lean, (), (channel(numbers + RECORDS),)))
+    assert in_flight.is_about
+    assert lost_in_flight([flying(lean, (), (channel(numbers + RECORDS),))]).startswith("about ")
+    assert not records_in_flight(flying(lean, (channel(RECORDS),), (channel(RECORDS),))).is_about
+
+
 def test_the_rest_of_a_large_record_is_searched_once(lean: Savepoint) -> None:
     """Each small number in it looks like the size of a record: a walk from each would take hours."""
     numbers = struct.pack(">i", 1) * (1 << 18) + b"\xff"
