@@ -398,7 +398,7 @@ without_topics = click.option(
 allow_empty = click.option(
     "--allow-empty",
     is_flag=True,
-    help="Accept an old source without any position: the new one reads all from the beginning.",
+    help="Accept an old source without any position: the new one begins where its configuration says, Kafka's at the beginning.",
 )
 
 

@@ -164,7 +164,7 @@ class MigrationChanges(PrivacyChanges):
         Args:
             operator: The only operator to change, by uid or hash.
             without_topics: Topics, or streams of Kinesis, that the new source no longer reads.
-            allow_empty: Whether a source may have no position: it reads all from the beginning.
+            allow_empty: Whether a source may have no position: it begins where its configuration says, Kafka's at the beginning.
             stream_arns: ARNs of streams of Kinesis, which the new source needs.
             directory: The directory that an old source of files watches, as its job names it.
             positions: Split -> its position as JSON, instead of that of the old source.
