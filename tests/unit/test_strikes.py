@@ -12,6 +12,7 @@ from faults import process
 from faults.points import Points
 from faults.requests import Requests
 from faults.strikes import ACTIONS
+from support.nightly import nightly
 from support.striking_proxy import STRIKES, StrikingProxy
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def test_nothing_lies_beside_an_export(points: Points) -> None:
     assert {"write", "fsync", "link", "unlink"} <= {strike.call for strike in done}
 
 
-@pytest.mark.parametrize("way", ["copy", "sources-over"])
+@pytest.mark.parametrize("way", ["copy", pytest.param("sources-over", marks=nightly)])
 def test_requests_to_a_store_are_struck_and_nothing_is_lost(
     way: str, s3_server: S3Server, tmp_path: Path
 ) -> None:

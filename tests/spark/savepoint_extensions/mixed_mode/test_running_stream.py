@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
+from support.nightly import nightly
 from support.streamed_rows import StreamedRows
 
 from savepoint_formats.errors import SavepointNotFoundError, UnstableKeyError
@@ -97,6 +98,7 @@ def past(spark: SparkSession) -> KeyedRowsTransformation:
 SETTINGS = OperatorSettings("counts", OUTPUT)
 
 
+@nightly
 def test_history_as_a_stream_leaves_what_a_backlog_leaves(
     spark: SparkSession, live: StreamedRows, past: KeyedRowsTransformation, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
+from support.nightly import nightly
 
 from savepoint_formats.errors import DuplicateKeyError, SavepointError
 from savepoint_formats.new_snapshot.directory import NewSnapshot
@@ -87,6 +88,7 @@ def test_a_file_that_lost_its_end_is_told(target: NewSnapshot, size: int) -> Non
         taken(batches, target)
 
 
+@nightly
 def test_a_file_of_runs_may_have_more_than_2_gib(target: NewSnapshot) -> None:
     names = [b"%d" % number for number in range(34)]
     large = bytes(64 << 20)

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from support.nightly import nightly
 from support.sample_rows import SAMPLES
 from support.striking_proxy import StrikingProxy
 from support.two_writers import read, write
@@ -198,6 +199,7 @@ def struck(server: S3Server, bucket: str, action: str, request: str, nth: int = 
     return {key for key in server.keys(bucket) & old if "_metadata" not in key}
 
 
+@nightly
 def test_a_savepoint_is_complete_though_its_flag_stays(s3_server: S3Server) -> None:
     assert struck(s3_server, "complete", "down", "DELETE /complete/out/turn-")
 
