@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from pyspark.sql import functions as F
+from support.nightly import nightly
 from support.pyflink_jobs import (
     EVENTS,
     RELEASES,
@@ -98,7 +99,7 @@ CHANGES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", [pytest.param(RELEASES[0], marks=nightly), RELEASES[1]])
 def test_changed_and_rescaled_state_is_restored(
     ended: Jobs, release: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -173,7 +174,7 @@ def write_from_rows(spark: SparkSession, path: Path) -> None:
     writer.with_operator("with_rules", of_rules).write(path)
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", [RELEASES[0], pytest.param(RELEASES[1], marks=nightly)])
 def test_operators_made_of_rows_alone_are_restored(
     release: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -204,7 +205,7 @@ def test_operators_made_of_rows_alone_are_restored(
     assert sum(row["window-contents"] for row in rows(path, "sums.window_state")) == 0
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", [pytest.param(RELEASES[0], marks=nightly), RELEASES[1]])
 def test_windows_of_counts_and_functions_of_queries_have_what_the_job_had(
     release: str, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from support.flink_restore import (
     TimerService,
 )
 from support.masks import SECRET
+from support.nightly import nightly
 from support.sample_rows import in_order
 
 from savepoint_formats.state_files.header import BackendStateType
@@ -90,7 +91,7 @@ def types_of(path: str) -> set[BackendStateType]:
     }
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", [pytest.param(RELEASES[0], marks=nightly), RELEASES[1]])
 def test_other_backends_restore_what_was_made_synchronous(
     spark: SparkSession,
     flink_restore: FlinkRestore,

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+# Jobs that wait for others, and for checkpoints: minutes for each release.
+pytestmark = nightly
+
 UIDS = ("numbers", "same", "counts", "end")
 
 
-@pytest.fixture(scope="module", params=["1.20.5", pytest.param("2.2.1", marks=nightly)])
+@pytest.fixture(scope="module", params=["1.20.5", "2.2.1"])
 def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> JavaJobs:
     folder = tmp_path_factory.mktemp("life")
     return JavaJobs(request.param, folder, "life_job", "life.LifeJobs")

@@ -14,6 +14,7 @@ import pytest
 from flink_home import FlinkHome
 from pyspark.sql import functions as F
 from support.history_queries import QUERIES, REFUSED, WATERMARK, Halves, write_queries
+from support.nightly import nightly
 
 from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
 from savepoint_formats.snapshots.nested import snapshot_bytes
@@ -75,7 +76,7 @@ class Run:
     printed: dict[str, Counter[str]]
 
 
-@pytest.fixture(scope="module", params=OPTIONS)
+@pytest.fixture(scope="module", params=[pytest.param("1.20.5", marks=nightly), "2.2.1"])
 def run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, spark: SparkSession
 ) -> Run:
