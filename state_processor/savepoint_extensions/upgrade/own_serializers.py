@@ -21,7 +21,7 @@ from savepoint_extensions.upgrade.migration_plan import Planning
 from savepoint_formats.errors import MigrationError, SchemaChangeError, within
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.scan import Glance
-from savepoint_formats.snapshots import KRYO, Extraction, all_snapshots, constructed, with_nested
+from savepoint_formats.snapshots import KRYO, Extraction, constructed, with_nested
 from savepoint_formats.values import collection_places
 from savepoint_spark.changing import StageRule
 from savepoint_spark.writing import expect_key_types
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from savepoint_formats.values import KryoDialect
     from savepoint_spark.changing import ChangedOperator, StateRecoding
     from state_processor import SavepointWriter
-
-_POJO = ".PojoSerializerSnapshot"
 
 
 def with_own_serializers(
@@ -51,7 +49,7 @@ def with_own_serializers(
         it.source for it in writer.operators if it.source is not None and not it.is_made_anew
     ]
     expect_key_types(source for source in sources if source.has_keyed_state)
-    is_changed, problems, made = False, [], set[str]()
+    is_changed, problems = False, []
     for name, change in writer.changes_of(None).items():
         try:
             recoding = _recoding(change, to_pojo, has_collections=collections)
@@ -60,26 +58,18 @@ def with_own_serializers(
             continue
         if recoding.touched:
             is_changed = True
-            made |= _pojos(recoding)
             writer = writer.changed(name, partial(_changed, recoding))
     if problems:
         raise MigrationError(*problems)
-    if lacking := sorted(to_pojo - made):
-        raise MigrationError(
-            f"no serializer of Kryo has objects of {' or '.join(lacking)}, so that they can't become POJOs"
-        )
     unreadable = dict(_unreadable(sources)) if collections else {}
     for old, new in unreadable.items():
         writer = writer.rename_class(old, new)
     if not is_changed and not unreadable:
-        raise MigrationError("no serializer of Kryo has collections: nothing would change")
+        wanted = [f"objects of {name}" for name in sorted(to_pojo)] + ["collections"] * collections
+        raise MigrationError(
+            f"no serializer of Kryo has {' or '.join(wanted)}: nothing would change"
+        )
     return writer
-
-
-def _pojos(recoding: StateRecoding) -> set[str]:
-    """The POJOs in the new serializers."""
-    parts = (part for it in recoding.snapshots() for part in all_snapshots(it))
-    return {str(part["pojo_class"]) for part in parts if part.class_name.endswith(_POJO)}
 
 
 def _changed(recoding: StateRecoding, operator: ChangedOperator) -> ChangedOperator:

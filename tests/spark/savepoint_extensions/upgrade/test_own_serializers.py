@@ -114,10 +114,6 @@ def test_what_can_not_be_is_refused(tmp_path: Path) -> None:
     savepoint = Savepoint.open(path, uids=UIDS)
     with pytest.raises(MigrationError, match=r"shop\.Parcel is not described"):
         savepoint.migrate(to_pojo=["shop.Parcel"])
-    described = [kryo_class(name, {"id": "long"}) for name in ("shop.Parcel", "shop.Nowhere")]
-    savepoint = Savepoint.open(path, uids=UIDS, kryo_classes=described)
-    with pytest.raises(MigrationError, match=r"has objects of shop\.Nowhere, so that they can't"):
-        savepoint.remove_operator("crates").migrate(to_pojo=["shop.Nowhere"], collections=True)
     for others in (["--target", "2.1"], ["--without-topic", "orders"], ["--allow-empty"]):
         code, output = run("migrate", path, tmp_path / "out", "--to-pojo", "x.Y", *others)
         assert (code, f"go without {others[0]}" in output) == (2, True), output
