@@ -30,7 +30,7 @@ from savepoint_formats.metadata import MergedChannelStateHandle
 from savepoint_formats.quantities import ByteCount
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from savepoint_database.snapshot import Operator
     from savepoint_formats.locations import SnapshotDirectory
@@ -131,9 +131,8 @@ def lost_in_flight(operators: Iterable[Operator]) -> str:
     )
 
 
-def _precision(counts: Iterable[InFlight]) -> str:
+def _precision(counts: Sequence[InFlight]) -> str:
     """The words before a number of records that is not exact."""
-    counts = list(counts)
     if any(it.is_about for it in counts):
         return "about "
     return "at least " if any(it.is_least for it in counts) else ""
