@@ -2,9 +2,10 @@
 
     python benchmarks/rocksdb_scan.py [KEYS] [FOLDER]
 
-Makes a database of two value states, a long and a string of 20 characters, as a job writes them:
-keys in random order, Snappy, several levels with overlapping tables. A folder that holds one from
-an earlier run is used again.
+Makes databases of two value states, a long and a string of 20 characters, as a job writes them:
+keys in random order, several levels with overlapping tables; one with Snappy, and one with each
+other compression. A folder that holds one from an earlier run is used again. All are read in turns,
+and compared with the one of Snappy.
 
 Then what reading directly consists of, each step by itself: the bytes, their checksums, and the merge of
 tables, with the decompression of their blocks. Beside it the decompression alone. CPU time (user and system), the least of three rounds.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ from savepoint_formats.metadata import (
     LocalFile,
     RelativeFile,
 )
-from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM, first_damaged
+from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM, ChecksumKind, first_damaged
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
 from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
@@ -53,24 +54,31 @@ EXPANSION, LEAST_ENTRY = 3, 32
 """Largest ratio of keys and values to the bytes of blocks, and the fewest bytes of an entry."""
 
 
-def options() -> Options:
+COMPRESSIONS = {
+    "snappy": DBCompressionType.snappy,
+    "lz4": DBCompressionType.lz4,
+    "zstd": DBCompressionType.zstd,
+}
+
+
+def options(compression: str = "snappy") -> Options:
     """The settings of Flink that matter for reading."""
     table = BlockBasedOptions()
     table.set_format_version(5)
     table.set_checksum_type(ChecksumType.xxh3())
     result = Options(raw_mode=True)
     result.set_block_based_table_factory(table)
-    result.set_compression_type(DBCompressionType.snappy())
+    result.set_compression_type(COMPRESSIONS[compression]())
     return result
 
 
-def make_database(folder: Path, count: int) -> None:
+def make_database(folder: Path, count: int, compression: str) -> None:
     """Writes ``count`` keys of each state."""
     numbers = np.random.default_rng(0).permutation(count).astype(np.int32)
     groups = key_groups_of(numbers, MAX_PARALLELISM).tolist()
-    database = Rdict(str(folder), options())
+    database = Rdict(str(folder), options(compression))
     for name in STATES:
-        state = database.create_column_family(name, options())
+        state = database.create_column_family(name, options(compression))
         family = database.get_column_family_handle(name)
         batch = WriteBatch(raw_mode=True)
         for group, number in zip(groups, numbers.tolist(), strict=True):
@@ -133,6 +141,19 @@ def measure_direct(directory: SnapshotDirectory, handle: IncrementalHandle) -> M
     return Measurement("read directly", entries, time.perf_counter() - start)
 
 
+def print_compressions(folders: dict[str, Path]) -> None:
+    """CPU time of reading each database, in turns; the least of some rounds."""
+    watches: dict[str, list[float]] = {name: [] for name in folders}
+    for _ in range(ROUNDS):
+        for name, folder in folders.items():
+            with (watch := Watch()):
+                measure_direct(SnapshotDirectory.of(str(folder)), handle_of(folder))
+            watches[name].append(watch.seconds)
+    least = {name: min(seconds) for name, seconds in watches.items()}
+    for name, seconds in least.items():
+        print(f"  blocks of {name:22} {seconds:7.2f} s {seconds / least['snappy']:6.2f} x snappy")
+
+
 def measure_rocksdb(directory: SnapshotDirectory, _: IncrementalHandle) -> Measurement:
     """Reads the same entries by RocksDB itself."""
     start = time.perf_counter()
@@ -177,16 +198,20 @@ def steps(directory: SnapshotDirectory, handle: IncrementalHandle) -> list[Measu
             for table in scan.tables:
                 sst, index = table.sst, table.index
                 chosen = slice(*index.blocks_between(*bounds))
+                unchecked = replace(sst.footer, checksum=ChecksumKind(NO_CHECKSUM))
                 with read:
                     blocks = StoredBlocks.read(
-                        sst.table, NO_CHECKSUM, index.offsets[chosen], index.sizes[chosen]
+                        sst.table, unchecked, index.offsets[chosen], index.sizes[chosen]
                     )
                 with checked:
-                    first_damaged(blocks.data, blocks.starts, blocks.ends, sst.footer.checksum_type)
+                    parts = blocks.data, blocks.starts, blocks.ends
+                    first_damaged(*parts, sst.footer.checksum, blocks.offsets)
                 stored.append(blocks)
             room = Room(2 * sum(blocks.data.size for blocks in stored) * EXPANSION)
             with merged:
-                living = living_entries(stored, bounds, room, room.rest // LEAST_ENTRY)
+                living = living_entries(
+                    [Blocks.of(each) for each in stored], bounds, room, room.rest // LEAST_ENTRY
+                )
             count += len(living[1])
             with decompressed:
                 for blocks in stored:
@@ -222,14 +247,19 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="where the database is kept")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = arguments.folder or Path(temporary)
-        if not (folder / "_metadata").exists():
-            make_database(folder, arguments.keys)
+        parent = arguments.folder or Path(temporary)
+        folders = {name: parent / name for name in COMPRESSIONS}
+        for name, place in folders.items():
+            place.mkdir(parents=True, exist_ok=True)
+            if not (place / "_metadata").exists():
+                make_database(place, arguments.keys, name)
+        folder = folders["snappy"]
         directory, handle = SnapshotDirectory.of(str(folder)), handle_of(folder)
         for measure in (measure_direct, measure_direct, measure_key_groups, measure_rocksdb):
             print(measure(directory, handle))
         for step in measure_steps(directory, handle):
             print(step)
+        print_compressions(folders)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,11 @@ LONG = snapshot(f"{BASE}LongSerializer$LongSerializerSnapshot")
 
 
 def savepoint_of_longs(
-    folder: Path, totals: Mapping[str, int], max_parallelism: int = 128, uid: str = "a"
+    folder: Path,
+    totals: Mapping[str, int],
+    max_parallelism: int = 128,
+    uid: str = "a",
+    state: str = "total",
 ) -> Path:
     """Writes a savepoint of these totals, in one file; at most 128 key groups."""
     groups: dict[int, list[bytes]] = {}
@@ -38,7 +42,7 @@ def savepoint_of_longs(
         stored = bytes([group]) + encoded(Text(), key) + b"\0"  # of a namespace that there is not
         entry = struct.pack(">i", len(stored)) + stored + struct.pack(">iq", 8, total)
         groups.setdefault(group, []).append(entry)
-    data, offsets = bytearray(header(meta_info("total", "VALUE", LONG))), [0] * max_parallelism
+    data, offsets = bytearray(header(meta_info(state, "VALUE", LONG))), [0] * max_parallelism
     for group, entries in groups.items():
         offsets[group] = len(data)
         last = bytearray(entries[-1])

@@ -12,8 +12,8 @@ from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.printable import printable
 from savepoint_formats.state_files.rocksdb.footer import BlockHandle
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
-from savepoint_formats.state_files.rocksdb.sst import Sst
-from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
+from savepoint_formats.state_files.rocksdb.sst import Sst, stored_block
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ def _block_errors(
 ) -> Iterator[tuple[SavepointError, int]]:
     """Halves a range with a damaged block, until each damaged block is alone."""
     try:
-        Blocks.of(table.read_blocks(index, first, last))
+        Blocks.of(table.read_blocks(index, slice(first, last)))
     except SavepointError as error:
         if last - first == 1:
             yield error, int(index.sizes[first])
@@ -87,7 +87,7 @@ def _block_errors(
 
 def _meta_errors(table: Sst) -> Iterator[tuple[SavepointError, int]]:
     """Errors of blocks with facts about the table; opening it reads only some of them."""
-    metaindex = Blocks.of(_stored(table, table.footer.metaindex))
+    metaindex = Blocks.of(stored_block(table.table, table.footer, table.footer.metaindex))
     for name, content in metaindex.plain_entries():
         if name == b"rocksdb.properties":
             continue
@@ -95,14 +95,9 @@ def _meta_errors(table: Sst) -> Iterator[tuple[SavepointError, int]]:
         if end < 0 or not handle.size:
             continue
         try:
-            _stored(table, handle)
+            stored_block(table.table, table.footer, handle)
         except SavepointError as error:
             yield error, 0
-
-
-def _stored(table: Sst, handle: BlockHandle) -> StoredBlocks:
-    place = np.array([handle.offset]), np.array([handle.size])
-    return StoredBlocks.read(table.table, table.footer, *place)
 
 
 def directory_faults(directory: SnapshotDirectory, handle: IncrementalHandle) -> Iterator[Fault]:

@@ -24,6 +24,13 @@ import google_crc32c
 import numpy as np
 import xxhash
 
+from savepoint_formats.state_files.rocksdb.checksum_kernel import (
+    MOST_SHORT,
+    TYPE_FACTOR,
+    HashedBlocks,
+    hash_long_blocks,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,7 +46,19 @@ CHECKSUM_TYPES = range(XXH3 + 1)
 
 _WORD = 0xFFFFFFFF
 _CRC_MASK = 0xA282EAD8
-_TYPE_FACTOR = 0x6B9083D9
+
+# xxHash: ``XXH3_kSecret``.
+_SECRET = np.frombuffer(
+    bytes.fromhex(
+        "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671f"
+        "cb79e64eccc0e578825ad07dccff7221b8084674f743248ee03590e6813a264c"
+        "3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8"
+        "a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364"
+        "eac5ac8334d3ebc3c581a0fffa1363eb170ddd51b7f0da49d316552629d4689e"
+        "2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e"
+    ),
+    np.uint8,
+)
 
 
 def masked_crc32c(data: memoryview | bytes) -> int:
@@ -49,7 +68,7 @@ def masked_crc32c(data: memoryview | bytes) -> int:
 
 
 def _xxh3(data: memoryview) -> int:
-    return xxhash.xxh3_64_intdigest(data[:-1]) & _WORD ^ data[-1] * _TYPE_FACTOR & _WORD
+    return xxhash.xxh3_64_intdigest(data[:-1]) & _WORD ^ data[-1] * TYPE_FACTOR & _WORD
 
 
 CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
@@ -81,21 +100,27 @@ def first_damaged(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
     kind: ChecksumKind,
-    offset: int = 0,
+    offsets: NDArray[np.int64],
 ) -> int:
     """Index of the first block whose checksum is wrong; -1 if all are right.
 
-    ``data`` begins at ``offset`` of the file. ``ends`` are those of contents: compression and
-    checksum of each block follow.
+    ``offsets`` are places in the file, ``starts`` and ``ends`` those of contents in ``data``:
+    compression and checksum of each block follow.
     """
     checksum = CHECKSUMS.get(kind.number)
     if checksum is None:
         return -1
+    computed, is_pending = np.empty(len(starts), np.uint32), np.ones(len(starts), np.bool_)
+    if kind.number == XXH3 and not hash_long_blocks.is_interpreted:
+        begins, stops = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
+        addresses = [each.ctypes.data for each in (data, begins, stops, _SECRET, computed)]
+        hash_long_blocks(HashedBlocks._make([*addresses, len(starts)]))
+        is_pending = ends - starts <= MOST_SHORT
     source = data.data
-    places = zip(starts.tolist(), (ends + 1).tolist(), strict=True)
-    computed = np.array([checksum(source[start:end]) for start, end in places], np.uint32)
+    for index in np.flatnonzero(is_pending).tolist():
+        computed[index] = checksum(source[starts[index] : ends[index] + 1])
     if kind.context:
-        computed += np.array([kind.of_place(offset + start) for start in starts.tolist()], "u4")
+        computed += np.array([kind.of_place(offset) for offset in offsets.tolist()], "u4")
     stored = data[ends[:, None] + np.arange(1, 5)].view("<u4")[:, 0]
     wrong = np.flatnonzero(computed != stored)
     return int(wrong[0]) if len(wrong) else -1

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -39,6 +40,11 @@ _INDEX = b"rocksdb.index"
 _FAMILY = b"rocksdb.column.family.id"
 # RocksDB: kUnknownColumnFamily, of tables that were written outside of a database.
 _UNKNOWN_FAMILY = (1 << 31) - 1
+
+# Compression and beginnings that keys share rarely save more. Memory grows where entries need it.
+_MOST_EXPANSION = 1 << 10
+
+_LONGEST_VARINT = 10
 
 BINARY_INDEX = 0
 TWO_LEVEL_INDEX = 2
@@ -196,10 +202,10 @@ class Sst:
 
     @property
     def expansion(self) -> float:
-        """Bytes of keys and values per byte of its blocks."""
+        """Bytes of keys and values per byte of its blocks, as far as a table may be believed."""
         data_size = self._number(b"rocksdb.data.size")
         raw_size = self._number(b"rocksdb.raw.key.size") + self._number(b"rocksdb.raw.value.size")
-        return raw_size / data_size if data_size else 1.0
+        return min(raw_size / data_size, _MOST_EXPANSION) if data_size else 1.0
 
     @property
     def density(self) -> float:
@@ -218,9 +224,7 @@ class Sst:
         return int.from_bytes(data, "little")
 
     def _number(self, name: bytes) -> int:
-        data = np.frombuffer(self.properties.get(name, b"\0"), np.uint8)
-        value, _ = sst_kernel.read_varint(data.ctypes.data, 0, len(data))
-        return value
+        return _varint(self.properties.get(name, b"\0")[:_LONGEST_VARINT])
 
     def read_index(self) -> BlockIndex:
         index = self._read_index(self.index_handle)
@@ -241,17 +245,29 @@ class Sst:
             raise block.stored.error(0, "a damaged index")
         return index
 
-    def read_blocks(self, index: BlockIndex, first: int, last: int) -> StoredBlocks:
-        """Reads the data blocks from ``first`` to before ``last``."""
-        chosen = slice(first, last)
+    def read_blocks(self, index: BlockIndex, chosen: slice | NDArray[np.int64]) -> StoredBlocks:
+        """Reads some of the data blocks; numbers of blocks must grow."""
         return StoredBlocks.read(
             self.table, self.footer, index.offsets[chosen], index.sizes[chosen]
         )
 
 
+@lru_cache(maxsize=1 << 10)
+def _varint(data: bytes) -> int:
+    """The number; each batch asks for some of a table's."""
+    array = np.frombuffer(data, np.uint8)
+    value, _ = sst_kernel.read_varint(array.ctypes.data, 0, len(array))
+    return value
+
+
 def _read_block(table: TableBytes, footer: Footer, handle: BlockHandle) -> Blocks:
+    return Blocks.of(stored_block(table, footer, handle))
+
+
+def stored_block(table: TableBytes, footer: Footer, handle: BlockHandle) -> StoredBlocks:
+    """A single block."""
     place = np.array([handle.offset]), np.array([handle.size])
-    return Blocks.of(StoredBlocks.read(table, footer, *place))
+    return StoredBlocks.read(table, footer, *place)
 
 
 def _named_place(

@@ -1,4 +1,4 @@
-"""Blocks of an SST file: reads, checks and decompresses neighbours into one buffer.
+"""Blocks of an SST file: reads, checks and decompresses some into one buffer.
 
 | bytes  | field       | meaning                                               |
 |--------|-------------|-------------------------------------------------------|
@@ -32,6 +32,7 @@ from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksums import first_damaged
 from savepoint_formats.state_files.rocksdb.footer import LEAST_WITH_SIZES
 from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, SLACK
+from savepoint_formats.state_files.rocksdb.unpacking_kernel import PackedBlocks, unpack_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +52,10 @@ _TAIL_SIZE = 1 << 15
 # a hundredth of its table. A small table is read as a whole.
 _INDEX_PART = 64
 _MOST_AT_ONCE = 1 << 20
+
+
+# Bytes between blocks that are read with them, because a read of its own would take longer.
+_GAP = 64 << 10
 
 
 def tail_size(size: int) -> int:
@@ -146,13 +151,13 @@ class TableBytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBlocks:
-    """Neighbouring blocks as they are in the file, where ``data`` begins at ``offset``.
+    """Blocks as they are in the file, at ``offsets``, which grow.
 
-    ``starts`` and ``ends`` are those of contents; more bytes follow each of them.
+    ``starts`` and ``ends`` are those of contents in ``data``; more bytes follow each of them.
     """
 
     path: str
-    offset: int
+    offsets: NDArray[np.int64]
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -160,25 +165,31 @@ class StoredBlocks:
 
     @classmethod
     def read(
-        cls,
-        table: TableBytes,
-        footer: Footer,
-        offsets: NDArray[np.int64],
-        sizes: NDArray[np.int64],
+        cls, table: TableBytes, footer: Footer, offsets: NDArray[np.int64], sizes: NDArray[np.int64]
     ) -> Self:
-        """Reads the blocks at these offsets at once.
+        """Reads the blocks at these offsets; close ones at once.
 
-        Raises ``FormatError`` if they overlap, or a checksum is wrong.
+        Raises ``FormatError`` if they overlap or lie behind the file, or a checksum is wrong.
         """
         offset = int(offsets[0])
-        starts = offsets - offset
-        ends = starts + sizes
-        if (starts[1:] < ends[:-1] + BLOCK_TRAILER_SIZE).any() or (sizes < 0).any():
+        # The sum of greater numbers could be negative, and seem to lie before the next block.
+        if max(offsets.max(), sizes.max()) > table.size:
+            message = f"blocks up to byte {offsets.max()}, of up to {sizes.max()} bytes, "
+            message += f"in a file of {table.size} bytes"
+            raise TruncatedError(message, table.path, offset)
+        stops = offsets + sizes + BLOCK_TRAILER_SIZE
+        gaps = offsets[1:] - stops[:-1]
+        if (gaps < 0).any() or (sizes < 0).any():
             raise FormatError("an index whose blocks overlap", table.path, offset)
-        end = offset + int(ends[-1]) + BLOCK_TRAILER_SIZE
-        data = np.frombuffer(table.read(offset, end), np.uint8)
-        blocks = cls(table.path, offset, data, starts, ends, footer.format_version)
-        damaged = first_damaged(data, starts, ends, footer.checksum, offset)
+        cuts = np.flatnonzero(gaps > _GAP) + 1
+        firsts, lasts = offsets[np.append(0, cuts)], stops[np.append(cuts, 0) - 1]
+        parts = [table.read(*part) for part in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+        data = np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), np.uint8)
+        skipped = np.zeros_like(offsets)
+        skipped[cuts] = gaps[cuts - 1]
+        starts = offsets - offset - skipped.cumsum()
+        blocks = cls(table.path, offsets, data, starts, starts + sizes, footer.format_version)
+        damaged = first_damaged(data, starts, blocks.ends, footer.checksum, offsets)
         if damaged >= 0:
             raise blocks.error(damaged, "a block whose checksum is wrong")
         return blocks
@@ -187,7 +198,7 @@ class StoredBlocks:
         return len(self.starts)
 
     def error(self, index: int, message: str, kind: type[FormatError] = FormatError) -> FormatError:
-        return kind(message, self.path, self.offset + int(self.starts[index]))
+        return kind(message, self.path, int(self.offsets[index]))
 
     def compressions(self) -> NDArray[np.uint8]:
         """Compression of each block; raises ``RocksDbError`` for an unknown one."""
@@ -252,7 +263,8 @@ class Blocks:
     @classmethod
     def of(cls, stored: StoredBlocks) -> Self:
         """Decompresses blocks."""
-        sizes, starts = stored.content_sizes(stored.compressions())
+        kinds = stored.compressions()
+        sizes, starts = stored.content_sizes(kinds)
         borders = np.append(0, sizes).cumsum()
         try:
             # The kernel reads whole words, beyond the last byte.
@@ -260,7 +272,7 @@ class Blocks:
         except MemoryError as error:
             message = f"blocks of {borders[-1]} bytes, which this machine has no memory for"
             raise stored.error(0, message) from error
-        _decompress(stored, starts, data, borders.tolist())
+        _decompress(stored, kinds, starts, data, borders)
         return cls(data, borders, stored)
 
     def plain_entries(self) -> Iterator[tuple[bytes, bytes]]:
@@ -282,24 +294,34 @@ class Blocks:
 
 
 def _decompress(
-    blocks: StoredBlocks, starts: NDArray[np.int64], target: NDArray[np.uint8], borders: list[int]
+    blocks: StoredBlocks,
+    kinds: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    target: NDArray[np.uint8],
+    borders: NDArray[np.int64],
 ) -> None:
     """Writes the content of each block between its borders in ``target``."""
+    ends = np.ascontiguousarray(blocks.ends, np.int64)
+    arrays = (blocks.data, kinds, starts, ends, target, borders)
+    addresses = [array.ctypes.data for array in arrays]
+    end = addresses[0] + len(blocks.data)
     # Slices of a memoryview cost half of those of an array.
-    source, content, kinds = blocks.data.data, target.data, blocks.compressions().tolist()
-    places = zip(kinds, starts.tolist(), blocks.ends.tolist(), borders, borders[1:], strict=False)
-    for index, (kind, start, end, at, to) in enumerate(places):
+    source, content, index = blocks.data.data, target.data, 0
+    while index < len(blocks):
+        if not unpack_blocks.is_interpreted:
+            fields = [addresses[0], end, *addresses[1:], index, len(blocks)]
+            index = unpack_blocks(PackedBlocks._make(fields))
+            if index == len(blocks):
+                break
+        packed = source[starts[index] : blocks.ends[index]]
+        at, to = borders[index : index + 2].tolist()
         try:
-            written = _DECOMPRESS[kind](source[start:end], content[at:to])
+            written = _DECOMPRESS[int(kinds[index])](packed, content[at:to])
         except (cramjam.DecompressionError, zlib.error, OSError) as error:
             raise blocks.error(index, f"a block that is damaged: {error}") from error
         if written != to - at:
             raise blocks.error(index, f"a block of {written} bytes, expected {to - at}")
-
-
-def _copy(source: memoryview, target: memoryview) -> int:
-    target[: len(source)] = source
-    return len(source)
+        index += 1
 
 
 def _decompress_lz4(source: memoryview, target: memoryview) -> int:
@@ -331,13 +353,13 @@ def _inflate_into(kind: int) -> Callable[[memoryview, memoryview], int]:
     return inflate
 
 
-def _filled(content: bytes, target: memoryview) -> int:
+def _filled(content: bytes | memoryview, target: memoryview) -> int:
     target[: len(content)] = content[: len(target)]
     return len(content)
 
 
 _DECOMPRESS: dict[int, Callable[..., int]] = {
-    Compression.NONE: _copy,
+    Compression.NONE: _filled,
     Compression.SNAPPY: cramjam.snappy.decompress_raw_into,
     Compression.ZLIB: _inflate_into(Compression.ZLIB),
     Compression.BZIP2: _inflate_into(Compression.BZIP2),

@@ -45,7 +45,7 @@ BLOCK_TRAILER_SIZE = 5
 SLACK = 40
 """Number of bytes behind blocks and keys that loops may read, and write."""
 
-_HASH_INDEX = 1 << 31
+HASH_INDEX = 1 << 31
 _CONTINUATIONS = 0x808080
 """Bits of three bytes that are set if a number has more bytes."""
 
@@ -124,12 +124,12 @@ def entries_end(data: int, start: int, end: int) -> tuple[int, int]:
     if limit < start:
         return DAMAGED, start
     count = load_native_unsigned_int(data + limit)
-    if count & _HASH_INDEX:
+    if count & HASH_INDEX:
         limit -= 2
         if limit < start:
             return DAMAGED, start
         limit -= load_native_unsigned_short(data + limit)
-    limit -= 4 * (count & ~_HASH_INDEX)
+    limit -= 4 * (count & ~HASH_INDEX)
     return (OK, limit) if limit >= start else (DAMAGED, start)
 
 

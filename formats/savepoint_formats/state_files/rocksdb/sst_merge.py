@@ -8,24 +8,19 @@ import numpy as np
 
 from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.errors import RocksDbError
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.kernel.code.memory import wrapped
-from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
+from savepoint_formats.state_files.rocksdb.cursor_kernel import BLOCK, CURSOR_SIZE
 from savepoint_formats.state_files.rocksdb.sst_kernel import OK, SLACK
-from savepoint_formats.state_files.rocksdb.stream_kernel import (
-    BLOCK,
-    CURSOR_SIZE,
-    FULL,
-    UNKNOWN,
-    Merge,
-    merge_tables,
-)
+from savepoint_formats.state_files.rocksdb.stream_kernel import FULL, UNKNOWN, Merge, merge_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
+    from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
 
 _LEAST_ENTRY = 3
 """Least bytes of an entry in its block."""
@@ -54,23 +49,27 @@ class Room:
 
 
 def living_entries(
-    stored: Sequence[StoredBlocks],
+    tables: Sequence[Blocks],
     bounds: tuple[bytes, bytes],
     room: Room,
     count: int,
     oldest: int = 0,
+    *,
+    shows_deletions: bool = False,
+    rows: pa.LargeBinaryArray | None = None,
 ) -> tuple[NDArray[np.uint8], EntryRanges]:
-    """Entries between two bounds that have a value, in ``room`` as far as it suffices.
+    """Entries of tables between two bounds that have a value, in ``room`` as far as it suffices.
 
     There are about ``count``. Those with sequence numbers below ``oldest`` were deleted together
-    with their range. Raises ``RocksDbError`` for an unknown type of compression or entry.
+    with their range. With ``shows_deletions``, deleted keys come without a value. With ``rows``, which are
+    sorted, only keys that begin with one of them come. Raises ``RocksDbError`` for an unknown type of compression or entry.
     """
-    blocks = [Blocks.of(each) for each in stored]
-    size = sum(len(each.data) for each in blocks)
+    size = sum(len(table.data) for table in tables)
     count = min(count, size // _LEAST_ENTRY) + 1
+    row_data, row_borders = _row_bytes(rows)
     while True:
         starts, middles = np.empty(count + 1, np.int64), np.empty(count, np.int64)
-        cursors, _in_use = _cursors(blocks, bounds)
+        cursors, _in_use = _cursors(tables, bounds)
         order = np.empty(len(cursors), np.int64)
         merge = Merge(
             cursors=cursors.ctypes.data,
@@ -83,6 +82,10 @@ def living_entries(
             middles=middles.ctypes.data,
             room=count,
             oldest=wrapped(oldest << 8),
+            shows_deletions=int(shows_deletions),
+            rows=row_data.ctypes.data,
+            row_borders=row_borders.ctypes.data,
+            row_count=len(row_borders) - 1,
         )
         status, number, end = merge_tables(merge)
         if status == OK:
@@ -92,13 +95,21 @@ def living_entries(
             block = int(cursors[number, BLOCK // 8]) - 1
             if status == UNKNOWN:
                 message = f"an entry of type {end}, which is not read here"
-                raise stored[number].error(block, message, RocksDbError)
-            raise stored[number].error(block, "a damaged block")
+                raise tables[number].stored.error(block, message, RocksDbError)
+            raise tables[number].stored.error(block, "a damaged block")
         count, room = 2 * count, Room(2 * room.rest + size)
     values = middles[:number]
     byte_ranges = EntryRanges(starts[:number], values, values, starts[1 : number + 1])
     room.used = end
     return room.data[:end], byte_ranges
+
+
+def _row_bytes(rows: pa.LargeBinaryArray | None) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Bytes of rows, and where each begins and the last one ends; no places at all without rows."""
+    if rows is None:
+        return np.empty(0, np.uint8), np.empty(0, np.int64)
+    data, places = ranges_in(rows)
+    return data, np.append(places.starts[:1], places.ends) if len(rows) else np.zeros(1, np.int64)
 
 
 def _cursors(

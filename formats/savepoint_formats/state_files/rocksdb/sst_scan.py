@@ -25,6 +25,7 @@ from savepoint_formats.entries.entry_ranges import (
     key_group_prefix,
 )
 from savepoint_formats.errors import RocksDbError
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
 from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 
 if TYPE_CHECKING:
@@ -146,29 +147,22 @@ class SstScan:
             self._living(lower, upper, oldest, room)
             for lower, upper, oldest in self._evenly_deleted(*bounds)
         ]
-        if len(parts) == 1:
-            return parts[0]
-        borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
-        byte_ranges = [
-            byte_ranges.moved(start)
-            for (_, byte_ranges), start in zip(parts, borders, strict=False)
-        ]
-        return np.concatenate([data for data, _ in parts]), EntryRanges.joined(byte_ranges)
+        return joined_parts(parts)
 
     def _living(self, lower: bytes, upper: bytes, oldest: int, room: Room | None) -> Living:
         """Living entries between the bounds; sequence numbers before ``oldest`` are deleted."""
-        stored = []
+        read = []
         size = count = _SPARE
         for table in self.tables:
             first, last = table.index.blocks_between(lower, upper)
             if first < last:
                 sst, stored_size = table.sst, int(table.index.sizes[first:last].sum())
-                stored.append(sst.read_blocks(table.index, first, last))
+                read.append(Blocks.of(sst.read_blocks(table.index, slice(first, last))))
                 # Operands need memory twice: they are collected, and then moved.
                 size += int(stored_size * sst.expansion * (1.5 if sst.has_operands else 1))
                 count += int(stored_size * sst.density)
         enough = room if room is not None and room.rest >= size else Room(size)
-        return living_entries(stored, (lower, upper), enough, count, oldest)
+        return living_entries(read, (lower, upper), enough, count, oldest)
 
     def _evenly_deleted(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes, int]]:
         """Cuts the keys into ranges with one newest deletion each; returns its sequence number."""
@@ -195,3 +189,14 @@ class SstScan:
                         message += "manifest can't be read or lacks the table"
                         raise RocksDbError(message, table.sst.table.path, 0)
                     yield deletion
+
+
+def joined_parts(parts: Sequence[Living]) -> Living:
+    """Living entries of at least one part, in one chunk."""
+    if len(parts) == 1:
+        return parts[0]
+    borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
+    byte_ranges = [
+        byte_ranges.moved(start) for (_, byte_ranges), start in zip(parts, borders, strict=False)
+    ]
+    return np.concatenate([data for data, _ in parts]), EntryRanges.joined(byte_ranges)

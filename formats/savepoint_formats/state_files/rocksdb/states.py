@@ -30,7 +30,7 @@ from savepoint_formats.state_files.rocksdb.sst_blocks import tail_size
 from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,11 +76,20 @@ class SstFiles:
 
         Raises ``RocksDbError`` for a table with a feature that is not read here.
         """
-        wanted = [
-            file
+        return self.opened(list(self.wanted(states, bounds)))
+
+    def wanted(
+        self, states: Collection[str], bounds: Bounds | None
+    ) -> dict[LocalFile, ListedTable | None]:
+        """Files of these tables, as the manifest lists them; opens none of them."""
+        return {
+            file: self._listed.get(_number(file.name))
             for file in self._sst_files
             if bounds is None or self._may_have(file.name, states, bounds)
-        ]
+        }
+
+    def opened(self, wanted: Sequence[LocalFile]) -> tuple[Sst, ...]:
+        """The tables in these files."""
         pending = [file for file in wanted if file.name not in self._opened]
         if len(pending) > 1 and not self._directory.is_local:
             with ThreadPoolExecutor(_AT_ONCE) as threads:

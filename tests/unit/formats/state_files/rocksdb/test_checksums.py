@@ -59,8 +59,10 @@ def test_the_first_damaged_block_is_found(kind: int) -> None:
     stored = b"123456789" + KINDS[kind](b"123456789").to_bytes(4, "little")
     data = np.frombuffer(stored + stored + b"\0" + stored[1:], np.uint8)
     starts = np.array([0, 13, 26])
-    assert first_damaged(data, starts, starts + 8, ChecksumKind(kind)) == 2
-    assert first_damaged(data, starts[:2], starts[:2] + 8, ChecksumKind(kind)) == -1
+    blocks = data, starts, starts + 8
+    whole = data, starts[:2], starts[:2] + 8
+    assert first_damaged(*blocks, ChecksumKind(kind), starts) == 2
+    assert first_damaged(*whole, ChecksumKind(kind), starts[:2]) == -1
     for other in KINDS.keys() - {kind}:
-        assert first_damaged(data, starts, starts + 8, ChecksumKind(other)) == 0
-    assert first_damaged(data, starts, starts + 8, ChecksumKind(NO_CHECKSUM)) == -1
+        assert first_damaged(*blocks, ChecksumKind(other), starts) == 0
+    assert first_damaged(*blocks, ChecksumKind(NO_CHECKSUM), starts) == -1

@@ -56,7 +56,7 @@ def stored(
     data = np.frombuffer(content + bytes([kind]) + bytes(4), np.uint8)
     return StoredBlocks(
         "000012.sst",
-        0,
+        np.zeros(count, np.int64),
         data,
         np.zeros(count, np.int64),
         np.full(count, len(content), np.int64),

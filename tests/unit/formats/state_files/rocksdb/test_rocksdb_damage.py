@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from contextlib import ExitStack
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.rocksdb_databases import (
     KINDS,
@@ -19,6 +22,9 @@ from support.rocksdb_databases import (
 )
 
 from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
+from savepoint_formats.locations.state_file import StateFile
+from savepoint_formats.state_files.rocksdb.sst import BlockIndex, Sst
+from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 
@@ -42,6 +48,7 @@ def test_every_cut_is_noticed(small: Files) -> None:
     table.write_bytes(data)
 
 
+@pytest.mark.usefixtures("slow")
 def test_no_changed_byte_changes_an_entry(small: Files) -> None:
     """A change is an error, or lies where it is of no consequence."""
     (table,) = small.ssts
@@ -70,6 +77,44 @@ def test_a_footer_that_leads_far_away_is_an_error(small: Files, number: int) -> 
     with pytest.raises(TruncatedError, match="in a file of"):
         read(small)
     table.write_bytes(data)
+
+
+def opened(files: Files) -> Sst:
+    (path,) = files.ssts
+    return Sst.open(StateFile(path.name, path.read_bytes()), path.stat().st_size)
+
+
+def test_memory_is_not_taken_because_a_table_claims_a_size(small: Files) -> None:
+    table = opened(small)
+    claims = table.properties | {b"rocksdb.raw.value.size": varint(1 << 62)}
+    scanned = ScannedSst(replace(table, properties=claims), table.read_index())
+    data, ranges = SstScan((scanned,), 1).read((b"", b"\xff"))
+    assert len(data) < 1000
+    assert entries_of([(data, ranges)]) == sorted(numbered([1, 2], 5).items())
+
+
+def test_a_long_property_is_not_kept_with_its_number(small: Files) -> None:
+    table = opened(small)
+    tracemalloc.start()
+    try:
+        for number in range(1, 9):
+            claims = {b"rocksdb.data.size": varint(number) + bytes(1 << 20)}
+            assert replace(table, properties=claims).expansion == 0
+            del claims
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1 << 20
+
+
+@pytest.mark.parametrize("size", [(1 << 63) - 1, (1 << 63) - 150])
+def test_an_index_whose_sums_overflow_is_an_error(small: Files, size: int) -> None:
+    """A block that ends before it begins is not hashed, whatever follows it."""
+    table = opened(small)
+    places = np.array([0, 200, 300]), np.array([5, size, 5])
+    index = BlockIndex(table.read_index().separators, *places)
+    with pytest.raises(TruncatedError, match="in a file of"):
+        table.read_blocks(index, slice(None))
 
 
 def test_an_error_names_the_file_and_the_byte(small: Files) -> None:

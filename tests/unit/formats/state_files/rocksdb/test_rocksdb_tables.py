@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from rocksdict import DBCompressionType
 from support.rocksdb_databases import (
@@ -27,6 +29,8 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.state_files.rocksdb.footer import FOOTER_SIZE
 from savepoint_formats.state_files.rocksdb.sst import Sst
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
+from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
@@ -45,6 +49,27 @@ def test_tables_of_all_kinds_are_read(tmp_path: Path, kind: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["as Flink 2", "of format 6", "of format 6 with CRC-32C"])
+def test_blocks_far_apart_are_read_without_those_between_them(tmp_path: Path, kind: str) -> None:
+    many = {bytes([key]) * 8: Random(key).randbytes(20_000) for key in range(30)}
+    path = make(tmp_path, put(many), options=table_options(**KINDS[kind])).ssts[0]
+    content = path.read_bytes()
+    sst = Sst.open(StateFile(path.name, content), len(content))
+    index = sst.read_index()
+    chosen = np.array([2, 3, 20])
+    assert index.offsets[20] - index.offsets[3] > 1 << 17
+    blocks = sst.read_blocks(index, chosen)
+    assert len(blocks.data) < 1 << 17
+    own = [entry for entry in many.items() if entry[0][0] in chosen]
+    data, ranges = living_entries([Blocks.of(blocks)], (b"", b"\xff"), Room(1), 1)
+    assert entries_of([(data, ranges)]) == own
+    at = int(index.offsets[20])
+    damaged = StateFile(path.name, content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    with pytest.raises(FormatError, match="a block whose checksum is wrong") as caught:
+        Sst.open(damaged, len(content)).read_blocks(index, chosen)
+    assert caught.value.offset == at
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "compression_type" in KINDS[kind]])
 def test_blocks_are_compressed_as_a_test_asks(tmp_path: Path, kind: str) -> None:
     """A RocksDB that lacks a compression stores blocks as they are, without an error."""
@@ -53,7 +78,7 @@ def test_blocks_are_compressed_as_a_test_asks(tmp_path: Path, kind: str) -> None
     for path in files.ssts:
         sst = Sst.open(StateFile(path.name, path.read_bytes()), path.stat().st_size)
         index = sst.read_index()
-        stored.update(sst.read_blocks(index, 0, len(index.sizes)).compressions().tolist())
+        stored.update(sst.read_blocks(index, slice(None)).compressions().tolist())
     names = {"LZ4": 4, "LZ4 HC": 5, "Zstandard": 7, "bzip2": 3}
     assert stored == {names.get(kind.partition("with ")[2], 0)}
 

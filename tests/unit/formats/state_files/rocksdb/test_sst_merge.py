@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import cramjam
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.rocksdb_databases import varint
 
 from savepoint_formats.errors import FormatError, RocksDbError
-from savepoint_formats.state_files.rocksdb.sst_blocks import Compression, StoredBlocks
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, Compression, StoredBlocks
 from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 from savepoint_formats.state_files.rocksdb.stream_kernel import (
     DELETION,
@@ -74,7 +75,8 @@ def table_of(
         data += COMPRESS[compression](content)
         ends.append(len(data))
         data += bytes([compression, *range(4)])
-    return StoredBlocks("f", 0, np.frombuffer(data, np.uint8), np.array(starts), np.array(ends), 5)
+    places = np.array(starts)
+    return StoredBlocks("f", places, np.frombuffer(data, np.uint8), places, np.array(ends), 5)
 
 
 def value_of(entries: list[Entry]) -> bytes | None:
@@ -108,19 +110,26 @@ def living_of(files: list[list[Entry]]) -> list[tuple[bytes, bytes]]:
 
 
 def merged(
-    stored: tuple[StoredBlocks, ...], bounds: tuple[bytes, bytes], room: Room, oldest: int = 0
+    stored: tuple[StoredBlocks, ...],
+    bounds: tuple[bytes, bytes],
+    room: Room,
+    oldest: int = 0,
+    rows: list[bytes] | None = None,
 ) -> list[tuple[bytes, bytes]]:
-    data, spans = living_entries(stored, bounds, room, 1, oldest)
+    wanted = None if rows is None else pa.array(sorted(rows), pa.large_binary())
+    tables = [Blocks.of(each) for each in stored]
+    data, spans = living_entries(tables, bounds, room, 1, oldest, rows=wanted)
     content, places = data.tobytes(), np.stack(spans.arrays()).T
     return [(content[a:b], content[c:d]) for a, b, c, d in places.tolist()]
 
 
 @given(
     tables(),
-    st.tuples(st.integers(1, 9), st.integers(1, 5), st.sampled_from(list(COMPRESS))),
+    st.tuples(st.integers(1, 20), st.integers(1, 5), st.sampled_from(list(COMPRESS))),
     st.tuples(KEYS, KEYS).map(sorted),
     st.integers(1, 4000),
     st.integers(0, 20),
+    st.none() | st.lists(KEYS, unique=True),
 )
 def test_the_newest_entries_of_a_key_are_its_value(
     files: list[list[Entry]],
@@ -128,8 +137,9 @@ def test_the_newest_entries_of_a_key_are_its_value(
     bounds: list[bytes],
     size: int,
     oldest: int,
+    rows: list[bytes] | None,
 ) -> None:
-    """Entries older than ``oldest`` were deleted."""
+    """Entries older than ``oldest`` were deleted; of keys, those that begin like a row come."""
     chosen = [blocks_between(file, form[0], *bounds) for file in files]
     stored = tuple(table_of(file, *form) for file in chosen if file)
     within = [
@@ -137,7 +147,12 @@ def test_the_newest_entries_of_a_key_are_its_value(
         for file in files
     ]
     assume(stored)
-    assert merged(stored, (bounds[0], bounds[1]), Room(size), oldest) == living_of(within)
+    living = [
+        (key, value)
+        for key, value in living_of(within)
+        if rows is None or any(key.startswith(row) for row in rows)
+    ]
+    assert merged(stored, (bounds[0], bounds[1]), Room(size), oldest, rows) == living
 
 
 def blocks_between(entries: list[Entry], per_block: int, lower: bytes, upper: bytes) -> list[Entry]:
@@ -180,6 +195,18 @@ def test_damage_is_an_error_of_its_block() -> None:
     with pytest.raises(FormatError, match="a damaged block") as caught:
         merged((replace(stored, data=data),), (b"", b"z"), Room(1))
     assert caught.value.offset == stored.starts[1]
+
+
+@pytest.mark.parametrize("place", [0, 1, 7, 1 << 16, (1 << 31) - 1, (1 << 32) - 1])
+def test_restart_points_that_lead_elsewhere_lose_no_row(place: int) -> None:
+    entries = [(bytes([number]), 1, VALUE, bytes([number])) for number in range(100)]
+    stored = table_of(entries, 100, 2)
+    data, points = stored.data.copy(), slice(stored.ends[0] - 4 * 50, stored.ends[0] - 4)
+    data[points] = np.full(49, place, "<u4").view(np.uint8)
+    rows = [b"\1", b"\x30", b"\x31", b"\x62"]
+    expected = [(row, row) for row in rows]
+    assert merged((stored,), (b"", b"\xff"), Room(1), rows=rows) == expected
+    assert merged((replace(stored, data=data),), (b"", b"\xff"), Room(1), rows=rows) == expected
 
 
 def test_an_empty_range_has_no_entries() -> None:
