@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.odd_entries import expect_flags, expect_windows
+from savepoint_formats.checks.repeated_keys import RepeatedKeys
 from savepoint_formats.checks.unread_values import first_reason, unread_fault
-from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes
 from savepoint_formats.errors import FormatError, SavepointError, UnstableHashError
 from savepoint_formats.key_groups import KeyGroupRange
-from savepoint_formats.layout import Boolean, Byte, Int, Long, Short, Text
+from savepoint_formats.layout import Boolean, Byte, Int, Long, Short, Struct, Text
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.assembly import program
-from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.sources.heap_source import HeapSource
@@ -32,17 +30,19 @@ from savepoint_formats.state_files.state import State, StateKind, key_layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.entries.entry_ranges import EntryRanges
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import SubtaskState
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.state_chunk import StateChunk, StoredSource
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-    Decode = Callable[[StoredEntries], None]
+    Decode = Callable[[Chunk, EntryRanges], None]
     _Place = tuple[str, str, int | None]
-
 
 MOST_LISTED = 1000
 """Maximum number of errors per chunk; the last one counts all remaining entries as lost."""
@@ -65,16 +65,13 @@ class KeyGroupTally:
 
 @dataclass(slots=True)
 class CheckedEntries:
-    """Counts and faults of a range of key groups, by state; ``size`` counts bytes.
+    """Counts and faults of a range of key groups, by state.
 
-    ``hashes`` has a hash of each key. ``unhashed`` says why hash codes of keys are unknown,
-    ``unread`` why keys or values are bytes.
+    ``unhashed`` says why hash codes of keys are unknown, ``unread`` why keys or values are bytes.
     """
 
     entries: Counter[str] = field(default_factory=Counter)
-    size: int = 0
     faults: list[Fault] = field(default_factory=list)
-    hashes: dict[str, list[NDArray[np.uint64]]] = field(default_factory=dict)
     expected: dict[str, KeyGroupTally] = field(default_factory=dict)
     unhashed: dict[str, str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
@@ -82,7 +79,6 @@ class CheckedEntries:
     def take(self, other: CheckedEntries) -> None:
         """Adds the counts and faults of other key groups."""
         self.entries.update(other.entries)
-        self.size += other.size
         self.faults += other.faults
         self.unhashed.update(other.unhashed)
         self.unread = {**other.unread, **self.unread}
@@ -100,6 +96,7 @@ class EntryChecks:
         self._settings = settings
         self._decoders: dict[State, Decode] = {}
         self._unread: str | None = None
+        self._keys: pa.Array | None = None
         parallelism = settings.max_parallelism
         self._key_groups = NewKeyGroups(parallelism, parallelism, settings.kryo, None)
 
@@ -174,40 +171,44 @@ class EntryChecks:
     def _read(
         self, source: StoredSource, names: frozenset[str], part: KeyGroupRange, file: str
     ) -> CheckedEntries:
-        checked = CheckedEntries()
-        for state_chunk in source.state_chunks(names, part):
-            self._state_chunk(state_chunk, checked, file)
-        checked.faults += _repeated(checked.hashes, part, file)
-        checked.hashes.clear()
+        for remembers in (False, True):
+            checked, repeated = CheckedEntries(), RepeatedKeys(remembers=remembers)
+            for state_chunk in source.state_chunks(names, part):
+                are_in_place = self._state_chunk(state_chunk, checked, file)
+                repeated.add(state_chunk, are_in_place=are_in_place)
+            if not repeated.is_late:
+                break
+        checked.faults += repeated.faults(part, file)
         return checked
 
-    def _state_chunk(self, state_chunk: StateChunk, checked: CheckedEntries, file: str) -> None:
+    def _state_chunk(self, state_chunk: StateChunk, checked: CheckedEntries, file: str) -> bool:
+        """Checks entries, and tells whether each is known to be in the key group of its key."""
         name = state_chunk.state.name
         checked.entries[name] += len(state_chunk.entries)
-        checked.size += state_chunk.entries.keys.nbytes + state_chunk.entries.values.nbytes
-        checked.hashes.setdefault(name, []).append(distinct_hashes(state_chunk.entries.keys))
-        self._unread = None
+        self._unread = self._keys = None
         checked.faults += self._undecodable(state_chunk, file)
         if self._unread is not None:
             checked.unread.setdefault(name, self._unread)
         if name in checked.unhashed:
-            return
+            return False
         try:
-            expected = self._key_groups.expected(state_chunk)
+            expected = self._key_groups.expected(state_chunk, self._keys)
         except UnstableHashError as error:
             # What follows tells a writer what to give; nobody can give a check anything.
             reason = str(error.args[0]).partition("; ")[0]
             checked.unhashed[name] = f"{reason}, so key groups of its keys can't be checked"
+            return False
         except SavepointError:
-            return  # a damaged key is a fault already
-        else:
-            _count(checked.expected.setdefault(name, KeyGroupTally()), state_chunk, expected)
+            return False  # a damaged key is a fault already
+        return _count(checked.expected.setdefault(name, KeyGroupTally()), state_chunk, expected)
 
     def _undecodable(self, state_chunk: StateChunk, file: str) -> Iterator[Fault]:
         """A fault per key group with entries that cannot be decoded."""
         firsts: dict[tuple[int, type], FormatError] = {}
         lost: Counter[tuple[int, type]] = Counter()
-        for entry, error, count in _errors(self._decoder(state_chunk.state), state_chunk.entries):
+        path = "a timer" if state_chunk.state.kind is StateKind.TIMERS else "an entry"
+        chunk, ranges = state_chunk.entries.in_chunk(path)
+        for entry, error, count in _errors(self._decoder(state_chunk.state), chunk, ranges):
             place = int(state_chunk.key_groups[entry]), type(error)
             firsts.setdefault(place, error)
             lost[place] += count
@@ -223,27 +224,28 @@ class EntryChecks:
         if state not in self._decoders:
             applied = self._settings.applied(state)
             is_timer = state.kind is StateKind.TIMERS
-            made = self._timers(applied) if is_timer else self._entries(applied)
+            made = self._timers(applied, state) if is_timer else self._entries(applied, state)
             self._decoders[state] = made
         return self._decoders[state]
 
-    def _timers(self, state: State) -> Decode:
+    def _timers(self, state: State, stored: State) -> Decode:
         timer = program(state.stored, self._settings.kryo)
+        fields = state.stored.fields if isinstance(state.stored, Struct) else ()
+        has_key = key_layout(state) == key_layout(stored) and key_layout(state) in fields[1:2]
 
-        def read(entries: StoredEntries) -> None:
-            data, keys = ranges_in(entries.keys)
-            chunk = Chunk(data, "a timer")
-            timers = decode(timer, chunk, keys.starts, keys.ends)
+        def read(chunk: Chunk, ranges: EntryRanges) -> None:
+            timers = decode(timer, chunk, ranges.key_starts, ranges.key_ends)
             self._unread = self._unread or first_reason(timers)
-            expect_windows(timers, chunk, keys.starts)
+            expect_windows(timers, chunk, ranges.key_starts)
+            self._keys = timers.field("key") if has_key else None
 
         return read
 
-    def _entries(self, state: State) -> Decode:
+    def _entries(self, state: State, stored: State) -> Decode:
         decoder = EntryDecoder(state, 0, self._settings.kryo)
+        has_key = key_layout(state) == key_layout(stored)
 
-        def read(entries: StoredEntries) -> None:
-            chunk, ranges = entries.in_chunk("an entry")
+        def read(chunk: Chunk, ranges: EntryRanges) -> None:
             rows = decoder.rows(chunk, ranges)
             identities = decode(decoder.identity, chunk, rows.starts, rows.ends)
             unread = first_reason(identities, rows.values, rows.user_keys)
@@ -251,6 +253,7 @@ class EntryChecks:
             expect_windows(identities, chunk, rows.starts)
             if state.kind is StateKind.MAP:
                 expect_flags(chunk, ranges.value_starts)
+            self._keys = identities.field("key") if has_key else None
 
         return read
 
@@ -265,18 +268,19 @@ def _smaller(source: StoredSource, part: KeyGroupRange) -> Iterable[KeyGroupRang
     return KeyGroupRange(part.start, middle), KeyGroupRange(middle + 1, part.end)
 
 
-def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:
+def _errors(
+    read: Decode, chunk: Chunk, entries: EntryRanges
+) -> Iterator[tuple[int, FormatError, int]]:
     """Index and error of each entry that cannot be decoded, and the number of entries lost with it."""
     start, listed = 0, 0
     while start < len(entries):
-        rest = StoredEntries(entries.keys.slice(start), entries.values.slice(start))
+        rest = entries.chosen(slice(start, None))
         try:
-            read(rest)
+            read(chunk, rest)
         except FormatError as error:
             listed += 1
-            left = len(rest)
             if error.record < 0 or listed == MOST_LISTED:
-                yield start, error, left
+                yield start, error, len(rest)
                 return
             yield start + error.record, error, 1
             start += error.record + 1
@@ -287,7 +291,8 @@ def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatE
 def _section_fault(error: SavepointError, part: KeyGroupRange, file: str) -> Fault:
     is_one = len(part) == 1
     cost = f"the state's entries in {'this key group' if is_one else 'these key groups'}"
-    fault = Fault.of(Check.SECTIONS, error, file="" if _path(error) else file, cost=cost)
+    has_path = isinstance(error, FormatError) and bool(error.path)
+    fault = Fault.of(Check.SECTIONS, error, file="" if has_path else file, cost=cost)
     return replace(fault, key_group=str(part.start) if is_one else str(part))
 
 
@@ -296,47 +301,18 @@ def _place(error: SavepointError) -> _Place:
     return fault.problem, fault.file, fault.offset
 
 
-def _path(error: SavepointError) -> str:
-    return error.path if isinstance(error, FormatError) else ""
-
-
-def _repeated(
-    hashes: dict[str, list[NDArray[np.uint64]]], part: KeyGroupRange, file: str
-) -> Iterator[Fault]:
-    for name, parts in hashes.items():
-        keys = np.concatenate(parts)
-        sorted_halves = np.sort(keys[:, 0])
-        if not (sorted_halves[1:] == sorted_halves[:-1]).any():
-            continue
-        in_order = keys[np.lexsort((keys[:, 1], keys[:, 0]))]
-        count = int((in_order[1:] == in_order[:-1]).all(axis=1).sum())
-        if count:
-            places = str(part.start) if len(part) == 1 else str(part)
-            yield Fault(
-                Severity.DAMAGE,
-                Check.UNIQUE_KEYS,
-                f"{count:,} keys occur more than once",
-                state=name,
-                key_group=places,
-                file=file,
-                lost_entries=count,
-                cost=f"{count:,} entries: of two with the same key, a restore keeps only one",
-            )
-
-
-def _count(tally: KeyGroupTally, state_chunk: StateChunk, expected: NDArray[np.uint16]) -> None:
+def _count(tally: KeyGroupTally, state_chunk: StateChunk, expected: NDArray[np.uint16]) -> bool:
+    """Adds these keys; returns whether all are in their key groups."""
     tally.checked += len(expected)
     wrong = np.flatnonzero(expected != state_chunk.key_groups)
-    if not len(wrong):
-        return
-    groups = state_chunk.key_groups[wrong]
-    for group, index, count in zip(
-        *np.unique(groups, return_index=True, return_counts=True), strict=True
-    ):
+    data, keys = state_chunk.entries.key_places
+    groups = np.unique(state_chunk.key_groups[wrong], return_index=True, return_counts=True)
+    for group, index, count in zip(*groups, strict=True):
         tally.wrong[int(group)] += int(count)
         entry = int(wrong[index])
-        key: bytes = state_chunk.entries.keys[entry].as_py()
+        key = data[keys.starts[entry] : keys.ends[entry]].tobytes()
         tally.example.setdefault(int(group), (key, int(expected[entry])))
+    return not len(wrong)
 
 
 def key_group_faults(
@@ -350,15 +326,12 @@ def key_group_faults(
         yield unread_fault(name, reason)
     for name, tally in checked.expected.items():
         wrong = tally.wrong.total()
-        if not wrong:
-            continue
         is_sure = name in by_name and isinstance(key_layout(by_name[name]), _SURE)
         # By chance, one key in max_parallelism has the right key group.
         if not is_sure and wrong * 2 > tally.checked * (1 - 1 / max_parallelism):
-            message = (
-                f"{wrong:,} of {tally.checked:,} keys have a hash code that only their class knows"
-            )
-            yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, message, state=name)
+            what = f"{wrong:,} of {tally.checked:,} keys"
+            reason = f"{what} have a hash code that only their class knows"
+            yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, reason, state=name)
             continue
         for group, count in sorted(tally.wrong.items()):
             yield _foreign(name, group, count, tally.example[group])

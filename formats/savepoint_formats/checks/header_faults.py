@@ -39,11 +39,7 @@ from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.states import DEFAULT_FAMILY
 from savepoint_formats.state_files.state import KINDS_BY_TYPE
-from savepoint_formats.tables.catalog import (
-    base_handles,
-    raw_keyed_handle,
-    registered_infos,
-)
+from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle, registered_infos
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -13,10 +13,15 @@ if TYPE_CHECKING:
         TimerEncoder,
         ValueEncoder,
     )
-    from savepoint_formats.entries.entry_ranges import EntryRanges, key_groups_at
+    from savepoint_formats.entries.entry_ranges import EntryRanges, key_group_bounds, key_groups_at
     from savepoint_formats.entries.entry_ranges import Part as Part
     from savepoint_formats.entries.frames import section_frames
-    from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes, runs
+    from savepoint_formats.entries.stored_entries import (
+        StoredEntries,
+        distinct_hashes,
+        placed_hashes,
+        runs,
+    )
 else:
     __getattr__ = lazy_names(__name__)[0]
 
@@ -30,7 +35,9 @@ __all__ = [
     "TimerEncoder",
     "ValueEncoder",
     "distinct_hashes",
+    "key_group_bounds",
     "key_groups_at",
+    "placed_hashes",
     "runs",
     "section_frames",
 ]

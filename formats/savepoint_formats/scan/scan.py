@@ -22,7 +22,7 @@ from savepoint_formats.errors import (
     within,
 )
 from savepoint_formats.metadata.references import COORDINATOR
-from savepoint_formats.printable import did_you_mean
+from savepoint_formats.printable import alternatives
 from savepoint_formats.scan.look_up import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import (
@@ -116,31 +116,26 @@ class TableScan(TableResults):
         fields = {field.name: field for field in self._fields()}
         wanted = tuple(fields) if self.options.columns is None else self.options.columns
         added = self.options.added()
-        if refused := [name for name in added if name not in fields]:
-            what = f"{refused[0].replace('_', ' ')}: it is no keyed state"
-            raise ColumnNotFoundError(
-                f"{self.table.name} has no {what}, leave with_{refused[0]} out"
-            )
+        for name in added:
+            if name not in fields:
+                what = f"{self.table.name} has no {name.replace('_', ' ')}: it is no keyed state"
+                raise ColumnNotFoundError(f"{what}, leave with_{name} out")
         names = (*wanted, *(name for name in added if name not in wanted))
-        unknown = [name for name in names if name not in fields]
-        if unknown:
-            hint = did_you_mean(unknown[0], fields)
-            raise ColumnNotFoundError(
-                f"{self.table.name} has no column {unknown[0]!r}; it has: {', '.join(fields)}{hint}"
-            )
+        for name in names:
+            if name not in fields:
+                what = f"{self.table.name} has no column {name!r}"
+                raise ColumnNotFoundError(f"{what}; {alternatives(name, fields)}")
         return pa.schema([fields[name] for name in names])
 
     def _fields(self) -> Iterator[pa.Field]:
+        is_heap = self.kind.is_keyed and has_heap_files(self.operator)
         for column, state in self._columns():
             layout = state.timed_value if state and self.options.with_times else column.layout
             shown_type = column_type(self.shown, Column(column.name, layout))
             if state is not None:
                 shown_type = self._merged.type_of(state, shown_type)
             if state is None or self.options.flat is None:
-                metadata = reasons(
-                    layout, is_heap=self.kind.is_keyed and has_heap_files(self.operator)
-                )
-                yield pa.field(column.name, shown_type, metadata=metadata)
+                yield pa.field(column.name, shown_type, metadata=reasons(layout, is_heap=is_heap))
             elif state == self._flat_state:
                 yield from flat_fields(state.name, shown_type)
         if self.options.with_key_group and self.kind.is_keyed:
@@ -231,9 +226,7 @@ class TableScan(TableResults):
         """
         name, kind = self.table.name, self.kind
         if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
-            raise StateNotFoundError(
-                f"{name} is no keyed state, and only keyed state has flat views"
-            )
+            raise StateNotFoundError(f"{name} is no keyed state, so it has no flat views")
         has_groups = kind.is_keyed or kind is StateKind.RAW_KEYED
         if self.options.key_groups is not None and not has_groups:
             raise ColumnNotFoundError(f"{name} has no key groups to choose rows by")
@@ -341,10 +334,8 @@ class TableScan(TableResults):
         """States without a wanted column; they still tell which keys there are."""
         if self.options.flat is not None or self.options.merge:
             return frozenset()
-        shown = self.schema.names
-        names = {
-            state.name for column, state in self._columns() if state and column.name not in shown
-        }
+        shown, columns = self.schema.names, self._columns()
+        names = {state.name for column, state in columns if state and column.name not in shown}
         if has_changelogs(self.operator):
             # Changes of lists and maps need the values before.
             values = {state.name for state in self.table.states if state.kind is StateKind.VALUE}
@@ -358,10 +349,15 @@ class TableScan(TableResults):
         states = self.shown.states if self.options.flat is None else (self._flat_state,)
         types = {state.name: arrow_type(state.stored) for state in states}
         shown, *_ = (column.name for column, state in self._columns() if state in states)
+        has_keys = self.options.keys is not None or bool({KEY, NAMESPACE} & {*self.schema.names})
         for batch in source.batches(frozenset(types), key_groups):
             rows = batch.joined(types)
-            key, namespace = rows.keys.field(KEY), rows.keys.field(NAMESPACE)
-            columns = {KEY: visible_key(key), NAMESPACE: namespace}
+            # Without keys, the column only tells the number of rows.
+            columns = {KEY: pa.nulls(len(rows))}
+            if has_keys:
+                keys = rows.keys()
+                columns = {KEY: visible_key(keys.field(KEY)), NAMESPACE: keys.field(NAMESPACE)}
+                del keys
             if self.options.with_key_group:
                 columns[KEY_GROUP] = pa.array(rows.key_groups)
             for column, state in self._columns():

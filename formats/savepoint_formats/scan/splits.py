@@ -35,7 +35,7 @@ from savepoint_formats.state_files.canonical_file import NOTHING_WRITTEN
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
-from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables.tables import KEY, SUBTASK
 from savepoint_formats.values.undecoded import remarks
 
 if TYPE_CHECKING:
@@ -304,7 +304,13 @@ def rows_in(scan: TableScan, split: Split) -> int:
     if is_list and isinstance(split, OperatorStateSplit):
         (state,) = scan.table.states
         return split.element_count(state.name)
-    names = [column.name for column in scan.table.columns]
+    names, options = (
+        [column.name for column in scan.table.columns],
+        replace(scan.options, merge=None),
+    )
     column = KEY if KEY in names else names[0]
-    counted = replace(scan, options=replace(scan.options.of_columns((column,)), merge=None))
+    if scan.kind.is_keyed:
+        # No byte of state is decoded for this column.
+        column, options = SUBTASK, replace(options, with_subtask=True)
+    counted = replace(scan, options=options.of_columns((column,)))
     return sum(batch.num_rows for batch in counted.read(split))

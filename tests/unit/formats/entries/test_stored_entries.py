@@ -13,16 +13,15 @@ from support.nightly import examples
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.entries.entry_ranges import EntryRanges, key_groups_at
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.entries.stored_entries import (
-    RunEntries,
     StoredEntries,
     distinct_hashes,
-    joined_runs,
+    placed_hashes,
     runs,
 )
-from savepoint_formats.program.byte_ranges import Ranges
+from savepoint_formats.program.byte_ranges import ranges_in
 
 OFTEN = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 END = b"\xff\xff"
@@ -175,62 +174,42 @@ def test_keys_are_equal_where_their_hashes_are(keys: list[bytes]) -> None:
 
 
 OLD_PREFIX = b"??"
-CONTENTS = st.binary(max_size=20)
-ENTRIES = st.lists(st.tuples(st.integers(0, 4), CONTENTS, CONTENTS), max_size=12)
 
 
-def in_one_chunk(states: dict[int, list[Entry]]) -> list[RunEntries]:
+def in_one_chunk(entries: list[Entry]) -> tuple[StoredEntries, Any]:
     """All entries one behind the other, with gaps between them."""
-    data, places = bytearray(), []
-    for number, entries in states.items():
-        ranges = np.zeros((4, len(entries)), np.int64)
-        for index, (_, key, value) in enumerate(entries):
-            data += b"gap" + OLD_PREFIX + key
-            ranges[:2, index] = len(data) - len(key) - len(OLD_PREFIX), len(data)
-            data += b"gap" + value
-            ranges[2:, index] = len(data) - len(value), len(data)
-        places.append((number, np.array([one[0] for one in entries], np.uint16), ranges))
-    whole = np.frombuffer(bytes(data), np.uint8)
-    return [
-        RunEntries(number, groups, whole, Ranges(*ranges[:2]), whole, Ranges(*ranges[2:]), 2)
-        for number, groups, ranges in places
-    ]
+    data, ranges = bytearray(), np.zeros((4, len(entries)), np.int64)
+    for index, (_, key, value) in enumerate(entries):
+        data += b"gap" + OLD_PREFIX + key
+        ranges[:2, index] = len(data) - len(key) - len(OLD_PREFIX), len(data)
+        data += b"gap" + value
+        ranges[2:, index] = len(data) - len(value), len(data)
+    chunk = Chunk(np.frombuffer(bytes(data), np.uint8))
+    placed_entries = StoredEntries.of(chunk, EntryRanges(*ranges), len(OLD_PREFIX))
+    return placed_entries, np.array([one[0] for one in entries], np.uint16)
 
 
-@settings(max_examples=examples(60))
-@given(
-    states=st.dictionaries(st.integers(0, 5), ENTRIES, max_size=3), prefix=st.sampled_from([1, 2])
+@OFTEN
+@given(entries_of_any_group())
+def test_entries_in_a_chunk_have_the_runs_of_columns(case: tuple[list[Entry], int]) -> None:
+    entries, prefix = case
+    rows = runs(*in_one_chunk(entries), 1, prefix).to_pylist()
+    assert rows == found_runs(entries, 1, prefix)
+
+
+@pytest.mark.parametrize(
+    ("row", "position"), [(0, -3), (0, 99), (1, 99), (2, -1), (2, 21), (3, 99)]
 )
-def test_each_key_group_gets_its_entries_of_all_states(
-    states: dict[int, list[Entry]], prefix: int
-) -> None:
-    found: dict[int, list[Entry]] = {number: [] for number in states}
-    rows = joined_runs(in_one_chunk(states), prefix, 5)
-    assert rows.column("key_group").to_pylist() == sorted(
-        {group for entries in states.values() for group, _, _ in entries}
-    )
-    for row in rows.to_pylist():
-        data = row["run"] + b"\xff\xff"
-        chunk = Chunk(np.frombuffer(data, np.uint8))
-        for number, ranges in section_frames(chunk, 0, 6).by_state().items():
-            assert set(key_groups_at(chunk, ranges[0], prefix).tolist()) == {row["key_group"]}
-            for start, end, value_start, value_end in ranges.T.tolist():
-                entry = row["key_group"], data[start + prefix : end], data[value_start:value_end]
-                found[number].append(entry)
-    by_group = {
-        number: sorted(entries, key=lambda entry: entry[0]) for number, entries in states.items()
-    }
-    assert found == by_group
-
-
-@pytest.mark.parametrize(("row", "position"), [(0, -1), (1, 1), (1, 99), (2, -1), (2, 21), (3, 99)])
 def test_entries_outside_of_their_bytes_are_refused(row: int, position: int) -> None:
-    (entries,) = in_one_chunk({0: [(1, b"a key", b"a value")]})
-    (entries.keys.starts, entries.keys.ends, entries.values.starts, entries.values.ends)[row][0] = (
-        position
-    )
+    ranges = np.array([[3], [10], [13], [20]], np.int64)
+    ranges[row] = position
+    entries = StoredEntries.of(Chunk(np.zeros(20, np.uint8)), EntryRanges(*ranges), 2)
+    groups = np.zeros(1, np.uint16)
     with pytest.raises(ValueError, match=r"entry 0 .* outside of their bytes"):
-        joined_runs([entries], 2, 5)
+        runs(entries, groups, 0, 2)
+    if row < 2:
+        with pytest.raises(ValueError, match=r"key 0 lies outside of its 20 bytes"):
+            placed_hashes(entries.key_places)
 
 
 def placed(*borders: int) -> EntryRanges:
@@ -246,8 +225,9 @@ def test_an_entry_has_its_bytes_whether_or_not_it_is_most_of_its_chunk(
     ranges = placed(0, 1 + len(key), 1 + len(key), 1 + len(key) + len(value))
     entries = StoredEntries.of(chunk, ranges, 1)
     assert (entries.keys.to_pylist(), entries.values.to_pylist()) == ([key], [value])
-    for prefix in (b"", b"\7"):
-        whole, places = entries.in_chunk("", prefix)
+    prefixed = entries.prefixed(np.array([7], np.uint16), 1)
+    for prefix, each in ((b"", entries), (b"\7", prefixed)):
+        whole, places = each.in_chunk("")
         bounds = [int(each[0]) for each in places.arrays()]
         assert whole.data[bounds[0] : bounds[1]].tobytes() == prefix + key
         assert whole.data[bounds[2] : bounds[3]].tobytes() == value
@@ -258,8 +238,23 @@ def test_a_large_value_stays_in_the_memory_of_its_chunk() -> None:
     entries = StoredEntries.of(chunk, placed(0, 9, 9, 90), 1)
     whole, _ = entries.in_chunk("")
     assert np.shares_memory(whole.data, chunk.data)
+    assert np.shares_memory(ranges_in(entries.values)[0], chunk.data)
 
 
 def test_an_entry_outside_of_its_chunk_is_refused() -> None:
     with pytest.raises(ValueError, match="bytes 9 to 109, outside of the chunk of 100 bytes"):
-        StoredEntries.of(Chunk(np.zeros(100, np.uint8)), placed(0, 9, 9, 109), 1)
+        _ = StoredEntries.of(Chunk(np.zeros(100, np.uint8)), placed(0, 9, 9, 109), 1).values
+
+
+def test_places_may_lie_apart_in_memory() -> None:
+    """A caller may have the four borders of each entry side by side."""
+    by_entry = np.array([[0, 3, 3, 5], [5, 8, 8, 10]], np.int64)
+    chunk = Chunk(np.frombuffer(b"\1aaAA\1bbBB", np.uint8))
+    entries = StoredEntries.of(chunk, EntryRanges(*by_entry.T), 1)
+    groups = np.ones(2, np.uint16)
+    assert runs(entries, groups, 0, 1).to_pylist() == [
+        {"key_group": 1, "run": run_of([(1, b"aa", b"AA"), (1, b"bb", b"BB")], 0, 1)}
+    ]
+    assert placed_hashes(entries.value_places).tolist() == (
+        distinct_hashes(column([b"AA", b"BB"])).tolist()
+    )

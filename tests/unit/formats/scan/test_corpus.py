@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.scan.scan import TableScan
 
+pytestmark = pytest.mark.usefixtures("slow")
+
 Counts = dict[tuple[str, str], tuple[StateKind, int]]
 """Operator and table -> kind of its states, and rows."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.slow_cases import slow_unless
 
 from state_processor import Savepoint
 
@@ -12,10 +13,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize(
-    "sample",
-    ["states-2.2.1-rocksdb-native", "windows-2.2.1-rocksdb-native", "sql-1.20.5-rocksdb-native"],
-)
+SAMPLES = [
+    "states-2.2.1-rocksdb-native",
+    "windows-2.2.1-rocksdb-native",
+    "sql-1.20.5-rocksdb-native",
+]
+
+
+@pytest.mark.parametrize("sample", slow_unless(SAMPLES[-1].__eq__, SAMPLES))
 def test_each_key_has_the_same_rows(samples: Path, sample: str) -> None:
     savepoint = Savepoint.open(str(samples / sample))
     keyed = [table.table for table in savepoint.tables() if "key" in table.columns]

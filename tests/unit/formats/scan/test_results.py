@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 import pytest
+from support.hidden_values import text
 from support.sample_rows import Sample, copy_of, file_of, rows_of
 from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import ColumnNotFoundError, FormatError, MissingPackageError
+from savepoint_formats.program.decode import decode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.program.program import Program
     from savepoint_formats.scan.scan import TableScan
+
+# The package has a function of the module's name.
+decoding: Any = sys.modules[decode.__module__]
 
 ROCKSDB = Sample("states-2.2.1-rocksdb-native")
 STORED = [
@@ -36,6 +44,33 @@ OTHERS = [
 
 def keyed_state(sample: Sample = ROCKSDB, **options: Any) -> TableScan:
     return sample.open().scan("stateful.keyed_state", **options)
+
+
+MAPS = ("by_currency", "changes", "memo_by_currency", "recent_by_currency")
+
+
+def decoded_bytes(read: Callable[[], object]) -> int:
+    """The bytes of all records that are decoded."""
+    sizes: list[int] = []
+
+    def counted(program: Program, chunk: Chunk, ranges: Any, *others: Any) -> pa.Array:
+        sizes.append(int((ranges[1] - ranges[0]).sum()))
+        return decode_ranges(program, chunk, ranges, *others)
+
+    decode_ranges = decoding._decode_ranges
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "_decode_ranges", counted)
+        read()
+    return sum(sizes)
+
+
+def size_of_map_keys(sample: Sample, state: str) -> int:
+    """Bytes of key, void namespace and user key of all entries."""
+    return sum(
+        len(text(row["key"])) + 1 + len(text(user_key))
+        for row in rows_of(keyed_state(sample))
+        for user_key in row[state] or ()
+    )
 
 
 def is_no_changelog(sample: Sample) -> bool:
@@ -69,6 +104,11 @@ class TestCount:
         scan = keyed_state(sample, **options)
         assert 0 < scan.count() == len(rows_of(scan))
 
+    @pytest.mark.parametrize("sample", STORED[:2], ids=str)
+    def test_decodes_nothing_but_the_keys_of_maps(self, sample: Sample) -> None:
+        size = sum(size_of_map_keys(sample, name) for name in MAPS)
+        assert decoded_bytes(keyed_state(sample).count) == size > 0
+
     def test_counts_each_copy_of_broadcast_state_that_is_shown(self) -> None:
         savepoint = Sample("currency-2.2.1-rocksdb-native").open()
         (table,) = (one.table for one in savepoint.tables() if one.kinds == ("broadcast",))
@@ -85,6 +125,21 @@ class TestCount:
         scan = keyed_state()
         with pytest.raises(ColumnNotFoundError):
             replace(scan, options=replace(scan.options, columns=("nothing",))).count()
+
+
+class TestColumns:
+    @pytest.mark.parametrize("sample", STORED[:2], ids=str)
+    def test_decode_only_their_own_bytes(self, sample: Sample) -> None:
+        rows, counted = rows_of(keyed_state(sample)), decoded_bytes(keyed_state(sample).count)
+        sums = sum(row["cents_sum"] is not None for row in rows)
+        days = sum(row["last_day"] is not None for row in rows)
+        for columns, size in [
+            (("cents_sum",), 8 * sums),
+            (("last_day",), 6 * days),
+            (("last_day", "cents_sum"), 8 * sums + 6 * days),
+        ]:
+            scan = keyed_state(sample, columns=columns)
+            assert decoded_bytes(scan.to_arrow) - counted == size
 
 
 class TestWholeTables:
