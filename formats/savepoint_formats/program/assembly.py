@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import can_be_empty
-from savepoint_formats.program.choice_assembly import (
-    assemble_pojo,
-    assemble_tagged,
-    assemble_union,
-)
+from savepoint_formats.program.choice_assembly import assemble_pojo, assemble_tagged, assemble_union
 from savepoint_formats.program.general_path import (
     BESIDE_SQL,
     EMPTY_ELEMENTS,

@@ -106,7 +106,7 @@ _NAMED = 6
 """The bytes around a class name."""
 
 
-def capacity(program: Program, sources: SourceColumns) -> int:
+def row_capacity(program: Program, sources: SourceColumns) -> int:
     """The most bytes that the rows of these columns can become."""
     # Each loop: the instruction where it ends, and its rows; the innermost is the last.
     loops = [(len(program.ops), len(sources.columns[0].rows))]

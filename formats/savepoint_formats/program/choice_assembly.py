@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import Pojo
-from savepoint_formats.program.general_path import (
-    UNION_OF_MANY,
-    WRITTEN_NULLS,
-    InexpressibleError,
-)
+from savepoint_formats.program.general_path import UNION_OF_MANY, WRITTEN_NULLS, InexpressibleError
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import value_branches

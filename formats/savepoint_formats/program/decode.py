@@ -97,11 +97,7 @@ def _decode_ranges(
 
 
 def _decode_divided(
-    program: Program,
-    chunk: Chunk,
-    ranges: Bounds,
-    parts: tuple[Layout, ...],
-    patience: Patience,
+    program: Program, chunk: Chunk, ranges: Bounds, parts: tuple[Layout, ...], patience: Patience
 ) -> pa.Array:
     """Records of an unknown serializer: many at once, and one by one those that don't fit."""
 

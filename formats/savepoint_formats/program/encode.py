@@ -17,7 +17,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import ColumnTypeError, FormatError, NullValueError, UnencodableError
 from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.byte_ranges import large_binary
-from savepoint_formats.program.capacity import capacity
+from savepoint_formats.program.capacity import row_capacity
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.graph_tables import TableMemory
 from savepoint_formats.program.kernel import (
@@ -160,7 +160,7 @@ class _Encoding:
         self.column = column
         self.sources = SourceColumns(prepared, column, _encoded)
         self.offsets = np.zeros(len(column) + 1, np.int64)
-        self.data = np.empty(capacity(prepared, self.sources) + _SLACK, np.uint8)
+        self.data = np.empty(row_capacity(prepared, self.sources) + _SLACK, np.uint8)
         self.refused: dict[int, bytes] = {}
         classes = prepared.graph_classes
         self.graphs = None if classes is None else _WrittenGraphs(classes)

@@ -29,11 +29,7 @@ from savepoint_formats.program.kernel.kryo.kryo_objects import (
 from savepoint_formats.program.kryo_singles import SINGLES
 from savepoint_formats.values.kryo.body import PRIMITIVES, Part, Shown, object_front
 from savepoint_formats.values.kryo.classes import CODES, WRAPPERS
-from savepoint_formats.values.kryo.collections import (
-    LIST_FORMS,
-    MAP_FORMS,
-    SINGLE_ENTRIES,
-)
+from savepoint_formats.values.kryo.collections import LIST_FORMS, MAP_FORMS, SINGLE_ENTRIES
 from savepoint_formats.values.kryo.known_classes import (
     CLASSES,
     JAVA_SERIALIZED,

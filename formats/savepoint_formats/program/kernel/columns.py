@@ -53,6 +53,12 @@ def ends(column: int) -> int:
 
 
 @part
+def validity(column: int) -> int:
+    """The address of the bytes that say which rows are not null."""
+    return load_native_long(column + _VALIDITY)
+
+
+@part
 def capacity(column: int) -> int:
     """Room of the column."""
     return load_native_long(column + _CAPACITY)

@@ -14,27 +14,31 @@ from savepoint_formats.program.kernel.code.memory import (
     store_long,
     wrapped,
 )
-from savepoint_formats.program.kernel.status import DONE
+from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 _FIRST, _SECOND = 0x87C37B91114253D5 - (1 << 64), 0x4CF5AD432745937F
 _THIRD, _FOURTH = 0xFF51AFD7ED558CCD - (1 << 64), 0xC4CEB9FE1A85EC53 - (1 << 64)
 
 
 class DistinctHashesJob(NamedTuple):
-    """Values to hash; all but the number are addresses."""
+    """Values to hash; all but the numbers are addresses."""
 
     data: int  # the bytes
-    offsets: int  # i64 per value and one more
+    size: int  # their number
+    starts: int  # i64 per value, positions in the bytes
+    ends: int
     total: int  # number of values
     hashes: int  # two i64 per value, to fill
 
 
 @entry
 def hash_distinctly(job: DistinctHashesJob) -> tuple[int, int]:
-    """Hashes all values; returns the status and their number."""
+    """Hashes values; returns the status and its value, REFUSED if that lies outside of the bytes."""
     for index in range(job.total):
-        start = load_native_long(job.offsets + 8 * index)
-        end = load_native_long(job.offsets + 8 * index + 8)
+        start = load_native_long(job.starts + 8 * index)
+        end = load_native_long(job.ends + 8 * index)
+        if not 0 <= start <= end <= job.size:
+            return REFUSED, index
         low, high = _hash(job.data + start, end - start)
         store_long(job.hashes + 16 * index, low)
         store_long(job.hashes + 16 * index + 8, high)

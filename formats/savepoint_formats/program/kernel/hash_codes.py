@@ -122,17 +122,17 @@ def hash_bytes(job: HashJob) -> tuple[int, int]:
             return REFUSED, item
         size, state = end - position, job.start
         while end - position >= 4:
-            state = mixed(state, load_native_unsigned_int(position))
+            state = mixed_word(state, load_native_unsigned_int(position))
             position += 4
         while position < end:
-            state = mixed(state, load_signed_byte(position) & _WORD)
+            state = mixed_word(state, load_signed_byte(position) & _WORD)
             position += 1
         store_int(job.hashes + 4 * item, finished(state ^ size))
     return DONE, job.total
 
 
 @part
-def mixed(state: int, word: int) -> int:
+def mixed_word(state: int, word: int) -> int:
     """A round of the hash."""
     word = word * 0xCC9E2D51 & _WORD
     word = (word << 15 | word >> 17) & _WORD

@@ -55,9 +55,7 @@ class KeyRowsJob(NamedTuple):
 
 
 @entry
-def assign_rows(
-    job: KeyRowsJob,
-) -> tuple[int, int, int, int, int]:
+def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
     """Gives each entry its row.
 
     Returns the status, the next entry, the number of rows, how many of them are in the table, and

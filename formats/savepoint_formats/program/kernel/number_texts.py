@@ -9,14 +9,7 @@ from savepoint_formats.program.kernel.code.memory import (
     store_big_int,
     store_byte,
 )
-from savepoint_formats.program.kernel.columns import (
-    capacity,
-    is_null,
-    set_valid,
-    use,
-    used,
-    values,
-)
+from savepoint_formats.program.kernel.columns import capacity, is_null, set_valid, use, used, values
 from savepoint_formats.program.kernel.decimals import write_twos_complement
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 
@@ -151,7 +144,7 @@ def append_number(column: int, row: int, position: int, code: int, number: int, 
         return position
     if capacity(column) - start < _MAX_DECIMAL_SIZE:
         return FULL
-    target = store_decimal(values(column) + start, number, scale)
+    target = store_decimal_text(values(column) + start, number, scale)
     if target < 0:
         return REFUSED
     use(column, row, target - values(column))
@@ -159,7 +152,7 @@ def append_number(column: int, row: int, position: int, code: int, number: int, 
 
 
 @part
-def store_decimal(target: int, number: int, scale: int) -> int:
+def store_decimal_text(target: int, number: int, scale: int) -> int:
     """Stores a number with ``scale`` digits behind the point; where it ends, or REFUSED."""
     digits = 1
     rest = abs(number)

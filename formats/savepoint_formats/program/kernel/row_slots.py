@@ -62,14 +62,7 @@ def inline_or_range(slot: int, section: int, end: int) -> tuple[int, int]:
 
 @part
 def read_slot(
-    op: int,
-    data: int,
-    column: int,
-    row: int,
-    slot: int,
-    section: int,
-    end: int,
-    argument: int,
+    op: int, data: int, column: int, row: int, slot: int, section: int, end: int, argument: int
 ) -> int:
     """A value that a slot has or points to; returns a negative status if there is none."""
     if op == Op.SLOT_BOOLEAN or op == Op.SLOT_BYTE:

@@ -36,7 +36,6 @@ class RunsJob(NamedTuple):
     keys_size: int
     key_starts: int  # i64 per entry, positions in the bytes
     key_ends: int
-    skip: int  # bytes in front of each key that are left out: an older prefix
     values: int  # bytes of the values
     values_size: int
     value_starts: int  # i64 per entry, positions in the bytes
@@ -61,8 +60,8 @@ def size_runs(job: RunsJob) -> tuple[int, int]:
     for index in range(job.total):
         key_group = load_native_unsigned_short(job.key_groups + 2 * index)
         start, end = _range(job.key_starts, job.key_ends, index)
-        key_size = job.prefix_size + end - start - job.skip
-        if not 0 <= start <= start + job.skip <= end <= job.keys_size:
+        key_size = job.prefix_size + end - start
+        if not 0 <= start <= end <= job.keys_size:
             return REFUSED, index
         start, end = _range(job.value_starts, job.value_ends, index)
         value_size = end - start
@@ -91,7 +90,6 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
         place = job.positions + 8 * key_group
         position = load_native_long(place)
         start, end = _range(job.key_starts, job.key_ends, index)
-        start += job.skip
         size = end - start
         store_big_int(position, job.prefix_size + size)
         position += 4

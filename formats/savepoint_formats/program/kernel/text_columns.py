@@ -21,7 +21,7 @@ from savepoint_formats.program.kernel.code.memory import (
 from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 
-_HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
+HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
 _HIGH_BITS_OF_INT = 0x80808080
 _MAX_UNIT_SIZE = 3
 
@@ -69,7 +69,7 @@ def copy_ascii(target: int, source: int, size: int) -> int:
     done = 0
     while size - done >= 8:
         word = load_native_long(source + done)
-        if word & _HIGH_BITS:
+        if word & HIGH_BITS:
             return done
         store_long(target + done, word)
         done += 8

@@ -44,6 +44,7 @@ from savepoint_formats.program.kernel.row_slots import (
     read_slot,
     slot_range,
 )
+from savepoint_formats.program.kernel.short_records import read_short_records
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.text_columns import varint
 from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE, Graphs, Walk
@@ -72,7 +73,8 @@ def walk_records(  # noqa: PLR0912, PLR0915 - a case per opcode
 ) -> tuple[int, int, int, int]:
     """Walks; without ``graphs`` the compiler leaves out the instructions for objects of Kryo."""
     ops, columns, registers = job.ops, job.columns, job.registers
-    record, first_row = job.record, job.row
+    done = read_short_records(job) if graphs is None else 0
+    record, first_row = job.record + done, job.row + done
     start = job.data + job.position
     mask = section = section_end = slot = next_slot = slot_size = next_bit = 0
     while record < job.total:

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.any_layout import VARIANTS
 from support.decoding import (
     OF_SUBCLASSES,
     OFTEN,
@@ -26,6 +25,7 @@ from support.decoding import (
     same_on_both,
     written,
 )
+from support.scalar_layouts import VARIANTS
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk

@@ -66,6 +66,7 @@ def test_any_graph_is_the_same_on_both_paths(
     same_on_both_paths(layout, [written_graph(layout, one, dialect) for one in nodes], dialect)
 
 
+@pytest.mark.usefixtures("slow")
 @settings(OFTEN, max_examples=examples(400))
 @given(st.lists(ANYTHING, min_size=1, max_size=4), VERSIONS, st.booleans())
 def test_any_object_that_nobody_described_is_the_same_on_both_paths(
@@ -133,6 +134,7 @@ def test_what_lies_behind_a_graph_is_the_same_on_both_paths(
     same_on_both_paths(around, records, dialect)
 
 
+@pytest.mark.usefixtures("slow")
 @each("vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS])
 def test_what_the_jars_wrote_is_the_same_on_both_paths(vector: dict[str, Any]) -> None:
     layout, dialect = layout_of(vector["snapshot"]), DIALECTS[vector["flink"][0]]

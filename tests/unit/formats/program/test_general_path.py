@@ -67,6 +67,7 @@ def test_what_is_only_written_one_by_one_has_a_reason(
     assert written_program(layout).general == general
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("version", KryoVersion)
 @each("name", sorted(CLASSES))
 def test_a_field_of_a_known_class_has_a_program_or_a_reason(

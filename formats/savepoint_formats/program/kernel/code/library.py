@@ -11,7 +11,7 @@ import subprocess
 import sys
 import warnings
 from array import array
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import CDLL, c_int64
 from functools import cache
 from importlib.util import find_spec
@@ -31,6 +31,9 @@ WAY_OUT = (
     "pip install llvmlite (and ziglang, without a linker) where the package is a folder that you may"
     " write, and the library is built; or install a wheel for this machine"
 )
+
+# The largest block by which glibc raises its threshold; its header and a page are part of it.
+_LARGEST_BLOCK = (32 << 20) - (64 << 10)
 
 _DEPTH = 3  # from the folder of libraries to that of the package
 
@@ -75,6 +78,7 @@ def library() -> CDLL | None:
             f"none is made for {name_of_this_machine()}", "use another machine for large savepoints"
         )
         return None
+    _keep_freed_memory()
     name = target.library_name(REVISION)
     try:
         if isinstance(LIBRARIES, Path):
@@ -83,6 +87,16 @@ def library() -> CDLL | None:
     except OSError as error:
         _warn(str(error), WAY_OUT)
         return None
+
+
+def _keep_freed_memory() -> None:
+    """Makes glibc keep up to 64 MiB of freed buffers for the next ones.
+
+    Otherwise it may return the buffers of each batch to the system, whose new pages can take longer
+    than the work in them. glibc's threshold is twice the largest block that was freed.
+    """
+    with suppress(MemoryError):  # where the process may have little
+        bytes(_LARGEST_BLOCK)  # without NumPy, which a build lacks; no page of it is touched
 
 
 def _loaded(path: Path) -> CDLL:
@@ -138,7 +152,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _warn(reason: str, way_out: str) -> None:
-    from savepoint_formats.errors import NoMachineCodeWarning  # noqa: PLC0415  # rarely needed
+    from savepoint_formats.savepoint_warnings import NoMachineCodeWarning  # noqa: PLC0415  # rarely needed
 
     message = f"no machine code, so that rows take some hundred times as long: {reason}; {way_out}"
     warnings.warn(message, NoMachineCodeWarning, stacklevel=2)

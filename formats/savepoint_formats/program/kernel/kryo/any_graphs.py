@@ -30,11 +30,7 @@ the next field, -1 in a map; what closes it; the object that it is, and whether 
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.code.machine_code import part
-from savepoint_formats.program.kernel.code.memory import (
-    load_byte,
-    load_native_long,
-    store_long,
-)
+from savepoint_formats.program.kernel.code.memory import load_byte, load_native_long, store_long
 from savepoint_formats.program.kernel.kryo.graph_json import json_of_part
 from savepoint_formats.program.kernel.kryo.json_output import (
     CLOSE_LIST,
@@ -52,9 +48,7 @@ from savepoint_formats.program.kernel.kryo.json_output import (
     put_text,
     room_left,
 )
-from savepoint_formats.program.kernel.kryo.kryo_numbers import (
-    kryo_varint,
-)
+from savepoint_formats.program.kernel.kryo.kryo_numbers import kryo_varint
 from savepoint_formats.program.kernel.kryo.kryo_objects import (
     ARRAY,
     BY_CLASS,
@@ -108,14 +102,7 @@ def _push(
 
 @part
 def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
-    graph: int,
-    table: int,
-    lead: int,
-    number: int,
-    position: int,
-    end: int,
-    is_5: int,
-    depth: int,
+    graph: int, table: int, lead: int, number: int, position: int, end: int, is_5: int, depth: int
 ) -> int:
     """Writes an object as JSON; returns where the next value is, or REFUSED or FULL.
 

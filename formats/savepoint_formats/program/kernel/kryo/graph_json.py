@@ -58,7 +58,7 @@ from savepoint_formats.program.kernel.kryo.kryo_single_values import (
     read_cut_clock,
     store_uuid,
 )
-from savepoint_formats.program.kernel.number_texts import store_decimal
+from savepoint_formats.program.kernel.number_texts import store_decimal_text
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 from savepoint_formats.program.kernel.text_columns import append_bytes, next_unit
 
@@ -286,7 +286,7 @@ def _json_of_digits(kind: int, graph: int, position: int, end: int) -> int:
     if position < 0 or number == -number != 0:
         return REFUSED
     put(graph, _QUOTE, 1)
-    out = store_decimal(load_native_long(graph + OUT), number, scale)
+    out = store_decimal_text(load_native_long(graph + OUT), number, scale)
     if out < 0:
         return REFUSED
     store_long(graph + OUT, out)

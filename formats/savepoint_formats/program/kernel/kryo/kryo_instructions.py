@@ -29,7 +29,7 @@ from savepoint_formats.program.kernel.kryo.kryo_objects import (
     TABLE_SIZE,
     begin_graph,
     number_object,
-    read_elements,
+    read_list_start,
     read_object,
 )
 from savepoint_formats.program.kernel.kryo.kryo_single_values import (
@@ -82,15 +82,7 @@ def run_kryo(  # noqa: PLR0912, PLR0915 - a case per opcode
         if lead >= BY_LIST:
             kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
         position, following = read_object(
-            graph,
-            load_native_long(table),
-            kept,
-            column,
-            row,
-            at,
-            argument,
-            position,
-            end,
+            graph, load_native_long(table), kept, column, row, at, argument, position, end
         )
         at = ops + OP_SIZE * following
     elif op >= Op.NUMBER:
@@ -122,7 +114,7 @@ def run_kryo(  # noqa: PLR0912, PLR0915 - a case per opcode
                 number_object(graph, _NO_CLASS, 0)
     elif op == Op.ELEMENTS:
         first = used(column, row)
-        count, position = read_elements(graph, table, kept, at, ops, position, end, is_5)
+        count, position = read_list_start(graph, table, kept, at, ops, position, end, is_5)
         if position >= 0:
             if count > capacity(column) - first:
                 position = FULL

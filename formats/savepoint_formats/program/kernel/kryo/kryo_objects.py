@@ -221,15 +221,8 @@ def _read_name(
 
 
 @part
-def read_elements(
-    graph: int,
-    table: int,
-    kept: int,
-    at: int,
-    ops: int,
-    position: int,
-    end: int,
-    is_5: int,
+def read_list_start(
+    graph: int, table: int, kept: int, at: int, ops: int, position: int, end: int, is_5: int
 ) -> tuple[int, int]:
     """The number of elements, -1 if there is no list; and where they are, or REFUSED.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -13,11 +14,11 @@ from typing import NamedTuple
 import pytest
 
 import savepoint_formats
-from savepoint_formats.errors import NoMachineCodeWarning
 from savepoint_formats.program.kernel.code import library as room
 from savepoint_formats.program.kernel.code.library import library
 from savepoint_formats.program.kernel.code.revision import LIBRARIES, REVISION
 from savepoint_formats.program.kernel.code.targets import this_machine
+from savepoint_formats.savepoint_warnings import NoMachineCodeWarning
 
 PACKAGE = Path(savepoint_formats.__file__).parent
 MEMORY = Path("program", "kernel", "code", "memory.py")
@@ -43,6 +44,28 @@ for _ in range(2):
 print(result, bytes(target), copy_ranges.is_interpreted, "llvmlite" in sys.modules)
 """
 WITHOUT_LLVM = "import sys; sys.modules['llvmlite'] = None\n"
+REUSING = """
+import resource
+import numpy as np
+from savepoint_formats.program.kernel.code.library import library
+library()
+pages = []
+for _ in range(3):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    buffers = [np.ones(1 << 20, np.uint8) for _ in range(24)]
+    del buffers
+    pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(pages[-1])
+"""
+LIMITED = """
+import resource
+import numpy as np
+from savepoint_formats.program.kernel.code.library import library
+with open("/proc/self/statm") as pages:
+    taken = int(pages.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (16 << 20),) * 2)
+print(library() is not None)
+"""
 BUILDING = "savepoint: kernels have changed, building their machine code ...\n"
 
 
@@ -166,3 +189,19 @@ def test_the_library_is_there_and_loads_without_a_warning() -> None:
     assert (LIBRARIES / target.library_name(REVISION)).is_file()
     with warnings.catch_warnings(action="error"):
         assert library.__wrapped__() is not None
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc alone")
+def test_buffers_of_a_batch_are_those_of_the_batch_before() -> None:
+    assert int(ran(PACKAGE.parent, REUSING).printed) < 600  # of 6,144 pages
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory taken is told by Linux alone")
+def test_little_memory_is_enough_to_load_the_library() -> None:
+    assert ran(PACKAGE.parent, LIMITED).printed == "True\n"
+
+
+def test_a_build_needs_no_package_but_llvmlite() -> None:
+    absent = "import sys; sys.modules |= dict.fromkeys(('numpy', 'pyarrow'))\n"
+    build = "from savepoint_formats.program.kernel.code.build import all_kernels\n"
+    assert ran(PACKAGE.parent, f"{absent}{build}print(len(all_kernels()) > 0)") == Run("True\n", "")

@@ -16,15 +16,15 @@ from support.decoding import OFTEN
 from support.each import each
 from support.kryo_vectors import NEW, OLD, VECTORS, layout_of
 
+from savepoint_extensions.upgrade import survey
+from savepoint_extensions.upgrade.survey import survey_program, unknown_classes
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Kryo, Layout, Pojo
-from savepoint_formats.program import survey
 from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.graph_tables import GraphTables
 from savepoint_formats.program.kernel import PASSED
-from savepoint_formats.program.survey import survey_program, unknown_classes
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.recoding import unknown_class
 
@@ -92,6 +92,7 @@ def test_damage_is_found_as_one_by_one(
     same_as_one_by_one(replace(graph, classes=()), [bytes(record)], reads)
 
 
+@pytest.mark.usefixtures("slow")
 @each("vector", VECTORS, ids=lambda one: f"{one['name']} {one['flink']}")
 @pytest.mark.parametrize("knows", [True, False])
 def test_what_the_jars_wrote_is_looked_at_as_one_by_one(
@@ -103,6 +104,7 @@ def test_what_the_jars_wrote_is_looked_at_as_one_by_one(
     same_as_one_by_one(layout_of(vector["snapshot"]), [data], reads)
 
 
+@pytest.mark.usefixtures("slow")
 def test_most_values_are_never_looked_at_one_by_one() -> None:
     passed = 0
     for vector in VECTORS:

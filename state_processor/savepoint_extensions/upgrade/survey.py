@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes import Chunk, DataInputView
 from savepoint_formats.program.assembly import Assembly
 from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
@@ -20,15 +19,14 @@ from savepoint_formats.program.kernel import (
     Walk,
     walk_kryo,
 )
-from savepoint_formats.values.kryo.input import KryoInput
-from savepoint_formats.values.recoding import unknown_class
+from savepoint_formats.values import KryoInput, unknown_class
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.program import Program
-    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values import KryoDialect
 
 _FEW = 64
 """Up to this number of values are read one by one, without machine code."""
