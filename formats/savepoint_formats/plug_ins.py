@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.errors import PlugInWarning
+from savepoint_formats.savepoint_warnings import PlugInWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,10 +135,7 @@ def _is_of_current_directory(entry: EntryPoint) -> bool:
 
 
 def loaded(
-    group: str,
-    rows_of: RowsOf,
-    is_own: Callable[[str], bool],
-    name: str | None = None,
+    group: str, rows_of: RowsOf, is_own: Callable[[str], bool], name: str | None = None
 ) -> Loaded:
     """Loads the plug-ins of a group; nothing if they are off.
 

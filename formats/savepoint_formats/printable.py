@@ -11,6 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.quantities import ByteCount, Share
+from savepoint_formats.shared_names import NAMES, leave_out_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -50,6 +51,16 @@ def printable(text: str, *, keep: str = "") -> str:
         'total\\x1b[2J'
     """
     return _COMMANDS.sub(lambda match: _escaped(match[0], keep), text)
+
+
+def encodable(text: str) -> str:
+    r"""The text with escapes for halves of surrogate pairs, which Java writes and UTF-8 doesn't have.
+
+    Example:
+        >>> encodable("total\ud800")
+        'total\\ud800'
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def without_secrets(text: str) -> str:
@@ -128,9 +139,15 @@ def is_of_records(value: object) -> bool:
 
 
 def html_records(title: str, records: Iterable[object], names: Sequence[str]) -> str:
-    """HTML of records in a notebook: a line of text, and a table with these fields of each."""
-    rows = ([getattr(record, name) for name in names] for record in records)
-    return html_table(title, [name.replace("_", " ") for name in names], rows, field_text)
+    """HTML of records in a notebook: a line of text, and a table with these fields of each.
+
+    What all names of operators or tables share is left out, and noted below the table.
+    """
+    rows = [[getattr(record, name) for name in names] for record in records]
+    notes = leave_out_shared(rows, [pair for pair in enumerate(names) if pair[1] in NAMES])
+    headings = [name.replace("_", " ") for name in names]
+    noted = "".join(f"<p>{html_printable(note)}</p>" for note in notes)
+    return html_table(title, headings, rows, field_text) + noted
 
 
 def html_table(

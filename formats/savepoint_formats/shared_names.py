@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from os.path import commonprefix
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+NAMES = ("operator", "uid", "table", "sql")
+"""Fields that name an operator or a table, which are long in large jobs."""
 
 _SEPARATORS = "._/-"
 _FEWEST_NAMES = 3
@@ -33,6 +36,27 @@ def without_shared(
     parts = (f"begins with {beginning}" * bool(beginning), f"ends with {end}" * bool(end))
     note = f"each {column} {' and '.join(filter(None, parts))}"
     return [_shortened(name, beginning, end) for name in shown], note
+
+
+def leave_out_shared(
+    rows: Sequence[Any],
+    columns: Iterable[tuple[Any, str]],
+    every: Callable[[str], Iterable[str]] | None = None,
+) -> list[str]:
+    """Shortens names in the cells of ``rows``, and returns a note per column that is shorter now.
+
+    ``columns`` are the places of names in a row, and what the names are of. ``every`` gives all names
+    of a column if there are more than in the rows.
+    """
+    notes = []
+    for place, column in columns:
+        names = [row[place] or "" for row in rows]
+        shown, note = without_shared(column, names, every(column) if every else names)
+        if note:
+            notes.append(note)
+            for row, name in zip(rows, shown, strict=True):
+                row[place] = name
+    return notes
 
 
 def _common(texts: Collection[str]) -> str:

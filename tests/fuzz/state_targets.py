@@ -183,7 +183,7 @@ def tables_alone(inputs: Inputs) -> Target:
     def read(data: bytes, _: Any) -> object:
         table = Sst.open(StateFile("000001.sst", data=data), len(data))
         index = table.read_index()
-        entries = list(Blocks.of(table.read_blocks(index, 0, len(index.sizes))).plain_entries())
+        entries = list(Blocks.of(table.read_blocks(index, slice(None))).plain_entries())
         scan = SstScan((ScannedSst(table, index),), 1)
         living, ranges = scan.read((b"", b"\xff" * 8))
         return entries, [living[start:end].tobytes() for start, end in _places(ranges)]

@@ -46,10 +46,11 @@ from savepoint_extensions.sql_jobs.sql_changes import given_matches
 from savepoint_extensions.upgrade.compatibility.expected_job import JobSchema
 from savepoint_extensions.upgrade.expected_state import job_schema
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.errors import RefusedError, UnreadStateWarning
+from savepoint_formats.errors import RefusedError
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import is_pojo
 from savepoint_formats.python_state.type_texts import state_layout
+from savepoint_formats.savepoint_warnings import UnreadStateWarning
 from savepoint_formats.scan.wanted_keys import keys_of
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of

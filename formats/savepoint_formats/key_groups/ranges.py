@@ -9,12 +9,13 @@ Flink: ``KeyGroupRangeAssignment``, ``KeyGroupRange``, ``MathUtils``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -54,6 +55,14 @@ class KeyGroupRange:
         start = -(-index * max_parallelism // parallelism)
         end = ((index + 1) * max_parallelism - 1) // parallelism
         return cls(start, end)
+
+    @classmethod
+    def runs_of(cls, key_groups: Iterable[int]) -> Iterator[Self]:
+        """Ranges of neighbours that have these key groups, in order."""
+        groups = sorted(key_groups)
+        for _, run in groupby(enumerate(groups), lambda pair: pair[1] - pair[0]):
+            numbers = [group for _, group in run]
+            yield cls(numbers[0], numbers[-1])
 
     def __len__(self) -> int:
         return self.end - self.start + 1

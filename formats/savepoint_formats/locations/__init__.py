@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         is_live,
         is_local,
         path_text,
+        uri_below,
     )
     from savepoint_formats.locations.path_rules import PathRules, is_below, real_path
     from savepoint_formats.locations.state_file import StateFile
@@ -48,4 +49,5 @@ __all__ = [
     "scheme_of",
     "started",
     "store_of",
+    "uri_below",
 ]

@@ -179,7 +179,9 @@ class SnapshotDirectory:
         return replace(whole, declared_size=handle.size)
 
     def _below(self, path: str) -> Location:
-        return Location(self.location.filesystem, posixpath.join(self.location.path, path))
+        # As Flink does: the path may begin with "..", which object stores take for a name.
+        below = posixpath.normpath(posixpath.join(self.location.path, path))
+        return Location(self.location.filesystem, below)
 
     def _first_of(self, candidates: Iterable[Location], path: str, first: _Range) -> StateFile:
         """The first of the candidates that is a file and may be followed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -109,3 +110,13 @@ def absolute(path: str) -> str:
 def is_local(path: str) -> bool:
     """Whether it is a local path, absolute or relative, rather than a URI."""
     return scheme_of(path) == "file" and not path.lower().startswith("file:")
+
+
+def uri_below(uri: str, below: str) -> str:
+    """Path of what is below a directory, in the user's spelling of it: options stay at the end."""
+    if not below:
+        return uri
+    if is_local(uri):
+        return posixpath.join(uri, below)
+    base, mark, options = uri.partition("?")
+    return f"{base.rstrip('/')}/{below}{mark}{options}"

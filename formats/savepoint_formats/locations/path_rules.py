@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.location import Location, PathText
 
 
-_CHECKPOINT = re.compile(r"chk-\d+")
+# A backup is beside ``shared``, as a checkpoint is.
+_CHECKPOINT = re.compile(r"chk-\d+|backup-\d{8}T\d{6}Z-.+")
 _SHARED = ("shared", "taskowned")
 
 # If Flink spreads files over prefixes of an object store, only <job>/chk-<n> is the same.
@@ -34,7 +35,7 @@ def is_own(file: Location, directory: Location) -> bool:
     """Whether a file lies in the directories of the snapshot whose ``_metadata`` is in ``directory``.
 
     A savepoint has its directory. A checkpoint is ``<job>/chk-<n>``, and shares ``<job>/shared``
-    and ``<job>/taskowned`` with others. Links count as their targets. Otherwise a link in the
+    and ``<job>/taskowned`` with others; so does a backup. Links count as their targets. Otherwise a link in the
     directory would make any file of the machine the savepoint's own.
     """
     if not file.filesystem.equals(directory.filesystem):

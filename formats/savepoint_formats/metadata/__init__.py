@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     )
     from savepoint_formats.metadata.references import (
         COORDINATOR,
+        FileKind,
         StreamReference,
         in_flight_size,
         keyed_streams,
@@ -87,6 +88,7 @@ __all__ = [
     "DistributionMode",
     "EmptySegment",
     "FileChanges",
+    "FileKind",
     "FileStream",
     "FlinkVersionRange",
     "InMemoryChanges",

@@ -123,10 +123,9 @@ class NewSnapshot:
         # Foreign files come first: they are the reason to leave the directory alone.
         names = sorted((write_of(name) is not None, name) for name in present.keys() - remains)
         if names:
-            _, name = names[0]
-            claim = living.get(write_of(name) or "")
-            what, way_out = "no savepoint", "name another directory, or remove this one first"
-            if claim is not None:
+            name, what = names[0][1], "no savepoint"
+            way_out = "name another directory, or remove this one first"
+            if claim := living.get(write_of(name) or ""):
                 what, way_out = f"of a write {claim}", "or name another directory"
         elif remains and mode is WriteMode.ERROR:
             name, what = min(remains), "left over from a write that did not complete"
@@ -155,11 +154,6 @@ class NewSnapshot:
         with suppress(OSError):
             for needed in self._needed:
                 self._remove(path for path in self._present() if self._is_spare(path, needed))
-
-    @property
-    def _directory(self) -> SnapshotDirectory:
-        # Made anew each time, because it caches the places of files.
-        return SnapshotDirectory(self.location, self.uri)
 
     def create(self, name: str, *, is_lasting: bool = True) -> NewFile:
         """Begins a data file, on the driver or in a task.
@@ -297,8 +291,7 @@ class NewSnapshot:
     def _present(self) -> dict[str, fs.FileInfo]:
         """Files directly in the directory, by name."""
         selector = fs.FileSelector(self.location.path, allow_not_found=True)
-        infos = self.location.filesystem.get_file_info(selector)
-        return {info.base_name: info for info in infos}
+        return {info.base_name: info for info in self.location.filesystem.get_file_info(selector)}
 
     def _make_directory(self) -> None:
         # An object store has no directories; pyarrow would leave an empty object instead.
@@ -307,8 +300,7 @@ class NewSnapshot:
                 self.location.filesystem.create_dir(self.location.path, recursive=True)
 
     def _expect_all(self, needed: Iterable[str], present: Iterable[str]) -> None:
-        missing = sorted(set(needed) - set(present))
-        if missing:
+        if missing := sorted(set(needed) - set(present)):
             raise StateFileNotFoundError(
                 f"{self.uri} lacks {len(missing)} files that were written to it, e.g. {missing[0]};"
                 " something else removes files there"
@@ -318,7 +310,8 @@ class NewSnapshot:
         """Files that ``_metadata`` refers to; None if it can't be read."""
         if METADATA_FILE not in present:
             return frozenset()
-        directory = self._directory
+        # Made anew each time, because it caches the places of files.
+        directory = SnapshotDirectory(self.location, self.uri)
         try:
             view = DataInputView(directory.read_metadata(), directory.metadata_path)
             files = map(directory.file, streams_of(CheckpointMetadata.read(view)))
@@ -332,10 +325,9 @@ class NewSnapshot:
         errors: list[OSError] = []
         for path in paths:
             try:
-                self.location.filesystem.delete_file(self.below(path).path)
-            except FileNotFoundError:
                 # Another attempt may have removed it.
-                continue
+                with suppress(FileNotFoundError):
+                    self.location.filesystem.delete_file(self.below(path).path)
             except OSError as error:
                 errors.append(error)
                 # Each error of a store that is gone takes seconds.
@@ -382,9 +374,9 @@ class NewSnapshot:
         except OSError as error:
             if filesystem.get_file_info(written).type != fs.FileType.NotFound:
                 raise
-            reason = "because this one gave no sign of life for minutes: write again"
             raise SavepointExistsError(
-                f"{self.uri} was taken by another write, {reason}"
+                f"{self.uri} was taken by another write, because this one gave no sign of life for"
+                " minutes: write again"
             ) from error
 
 

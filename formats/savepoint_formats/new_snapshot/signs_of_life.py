@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -76,7 +77,7 @@ def sign_of_life(write_id: str, folder: Location) -> Iterator[None]:
     """Shows that a write is alive."""
     path = posixpath.join(folder.path, sign_of(write_id))
     try:
-        with locked(path) if folder.is_local else _renewed(folder.filesystem, path):
+        with _locked_sign(path, write_id) if folder.is_local else _renewed(folder.filesystem, path):
             yield
     finally:
         with suppress(OSError):
@@ -147,6 +148,25 @@ def locked(path: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _locked_sign(path: str, write_id: str) -> Iterator[None]:
+    """Makes a local sign. It has a lock before it has its name: a sign without one would be dead."""
+    if sys.platform == "win32":
+        # It has no such locks, and renames no open file.
+        with locked(path):
+            yield
+        return
+    while True:
+        unnamed = posixpath.join(posixpath.dirname(path), unused_name("unnamed", write_id))
+        with locked(unnamed):
+            try:
+                os.rename(unnamed, path)
+            except FileNotFoundError:
+                continue  # another write took it for the rest of a dead one
+            yield
+            return
 
 
 def is_locked(path: str) -> bool:

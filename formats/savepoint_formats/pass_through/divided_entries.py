@@ -7,6 +7,7 @@ serializer may have stored one key in several ways.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -59,8 +60,61 @@ class ListedKeys:
         """See ``KeyChoice``."""
         for state_chunk in state_chunks:
             with within(f"state {state_chunk.state.name!r}"):
-                is_listed = pc.is_in(encoded_keys(state_chunk, kryo), self.keys)
-            yield state_chunk.chosen(is_listed.to_numpy(zero_copy_only=False) ^ self.is_excluded)
+                is_listed = self.are_listed(encoded_keys(state_chunk, kryo))
+            yield state_chunk.chosen(is_listed ^ self.is_excluded)
+
+    def are_listed(self, keys: pa.LargeBinaryArray) -> NDArray[np.bool_]:
+        """Whether each of some encoded keys is in the list."""
+        return self._index.has(keys)
+
+    @cached_property
+    def _index(self) -> _KeyIndex:
+        return _KeyIndex.of(self.keys)
+
+
+_MARKS_PER_KEY = 16
+_MOST_MARKS = 1 << 24
+
+
+class _KeyIndex(NamedTuple):
+    """Keys in the order of their hashes. ``pc.is_in`` would hash all of them again at each call.
+
+    ``marks`` says for the first bits of a hash, all but ``shift``, whether a key has them. At most
+    ``most_equal`` keys have the same hash.
+    """
+
+    keys: pa.LargeBinaryArray
+    hashes: NDArray[np.uint64]
+    most_equal: int
+    marks: NDArray[np.bool_]
+    shift: np.uint64
+
+    @classmethod
+    def of(cls, keys: pa.LargeBinaryArray) -> _KeyIndex:
+        hashes = distinct_hashes(keys)[:, 0]
+        order = np.argsort(hashes)
+        ordered = hashes[order]
+        _, counts = np.unique(ordered, return_counts=True)
+        bits = min(len(keys) * _MARKS_PER_KEY, _MOST_MARKS).bit_length()
+        shift = np.uint64(64 - max(bits, 1))
+        marks = np.zeros(1 << max(bits, 1), np.bool_)
+        marks[(ordered >> shift).view(np.int64)] = True
+        most_equal = int(counts.max(initial=0))
+        return cls(keys.take(pa.array(order)), ordered, most_equal, marks, shift)
+
+    def has(self, keys: pa.LargeBinaryArray) -> NDArray[np.bool_]:
+        """Whether each key is one of the index; those with a hash of the index are compared."""
+        has = np.zeros(len(keys), np.bool_)
+        hashes = distinct_hashes(keys)[:, 0]
+        (likely,) = np.nonzero(self.marks[(hashes >> self.shift).view(np.int64)])
+        places = np.searchsorted(self.hashes, hashes[likely])
+        for step in range(self.most_equal):
+            is_inside = places + step < len(self.hashes)
+            likely, places = likely[is_inside], places[is_inside]
+            of_index = self.keys.take(pa.array(places + step))
+            is_same = pc.equal(keys.take(pa.array(likely)), of_index)
+            has[likely] |= is_same.to_numpy(zero_copy_only=False)
+        return has
 
 
 @dataclass(frozen=True)
@@ -131,7 +185,7 @@ def _encoded(keys: pa.Array, layout: Layout, kryo: KryoDialect | None) -> pa.Lar
 
 def decoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.Array:
     """The keys of stored entries; raises the errors of ``encoded_keys``."""
-    data, entries = ranges_in(state_chunk.entries.keys)
+    data, entries = state_chunk.entries.key_places
     chunk = Chunk(data, "stored keys")
     keys = KeyPlaces.of(state_chunk.state, kryo).keys(chunk, entries)
     return decode(program(key_layout(state_chunk.state), kryo), chunk, keys.starts, keys.ends)

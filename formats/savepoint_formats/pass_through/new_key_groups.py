@@ -19,13 +19,14 @@ from savepoint_formats.hashing.scalar_hashes import framed_hashes
 from savepoint_formats.key_groups import key_groups_of
 from savepoint_formats.layout import VARIABLE, Layout, Opaque, nodes_of, serializer_length
 from savepoint_formats.program.assembly import program
-from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of
 from savepoint_formats.program.decode import decode
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.state_entries import Sized, Suffixed, entry_key, is_ambiguous
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from savepoint_formats.hashing.key_hash import HashKeys
@@ -71,25 +72,28 @@ class NewKeyGroups:
             self._check(state_chunk.key_groups, chunk, keys, hashes)
         return key_groups_of(hashes, self._after)
 
-    def expected(self, state_chunk: StateChunk) -> KeyGroups:
-        """The right key group of each entry in its own savepoint; raises the errors of ``of``."""
+    def expected(self, state_chunk: StateChunk, keys: pa.Array | None = None) -> KeyGroups:
+        """The right key group of each entry, whose ``keys`` may be decoded; raises the errors of ``of``."""
+        layout = key_layout(state_chunk.state)
         with within(f"state {state_chunk.state.name!r}"):
-            return key_groups_of(self._hashed_chunk(state_chunk)[2], self._before)
+            if keys is None or len(keys) != len(state_chunk.entries) or _is_sql_row(layout):
+                hashes = self._hashed_chunk(state_chunk)[2]
+            else:
+                self._places_of(state_chunk.state)
+                hashes = key_hashes(layout, keys)
+            return key_groups_of(hashes, self._before)
 
     def _hashed_chunk(self, state_chunk: StateChunk) -> tuple[Chunk, Ranges, NDArray[np.int32]]:
         """A chunk of the keys of entries, positions of keys in it, and their hash codes."""
-        data, entries = ranges_in(state_chunk.entries.keys)
-        chunk = Chunk(data, "stored keys")
-        return chunk, *self._hashed(state_chunk.state, chunk, entries)
+        data, entries = state_chunk.entries.key_places
+        chunk, state = Chunk(data, "stored keys"), state_chunk.state
+        keys = self._places_of(state).keys(chunk, entries)
+        return chunk, keys, self._hashes(key_layout(state), chunk, keys)
 
-    def _hashed(
-        self, state: State, chunk: Chunk, entries: Ranges
-    ) -> tuple[Ranges, NDArray[np.int32]]:
-        """Positions of keys in entries without prefixes, and their hash codes."""
+    def _places_of(self, state: State) -> KeyPlaces:
         if state.name not in self._places:
             self._places[state.name] = KeyPlaces.of(state, self._kryo)
-        keys = self._places[state.name].keys(chunk, entries)
-        return keys, self._hashes(key_layout(state), chunk, keys)
+        return self._places[state.name]
 
     def _hashes(self, layout: Layout, chunk: Chunk, keys: Ranges) -> NDArray[np.int32]:
         if self._hash_keys is None and _is_sql_row(layout):

@@ -12,13 +12,14 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import DescriptionError, UnreadStateWarning
+from savepoint_formats.errors import DescriptionError
+from savepoint_formats.python_state.stored_forms import KEY
 from savepoint_formats.python_state.type_texts import state_layout, type_layout
+from savepoint_formats.savepoint_warnings import UnreadStateWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEY = "key"
 _ARGUMENTS = {
     "ValueStateDescriptor": ("value_type_info",),
     "ListStateDescriptor": ("elem_type_info",),

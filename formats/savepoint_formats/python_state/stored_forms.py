@@ -41,6 +41,9 @@ from savepoint_formats.layout import (
 
 PREFIX = "python-state-"
 
+KEY = "key"
+"""Stands for the keys of an operator among the names of its states that have a type."""
+
 KEY_FIELD = "$key"
 """Name of the only field of a key, which readers see without the row around it."""
 

@@ -146,11 +146,7 @@ _TYPES: dict[str, tuple[str, ...]] = {
 }
 """Snapshot of a serializer -> the types that it is the serializer of."""
 
-_CLASSES = {
-    POJO: "pojo_class",
-    inner(f"{BASE}EnumSerializer"): "enum_class",
-    KRYO: "type_class",
-}
+_CLASSES = {POJO: "pojo_class", inner(f"{BASE}EnumSerializer"): "enum_class", KRYO: "type_class"}
 _LIST = f"{BASE}ListSerializerSnapshot"
 
 

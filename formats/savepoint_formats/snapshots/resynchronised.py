@@ -24,12 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from savepoint_formats.errors import FormatError, UnknownSnapshotError
 from savepoint_formats.snapshots.fields import utf_bytes
-from savepoint_formats.snapshots.snapshot import (
-    COMPOSITE_START,
-    KINDS,
-    NESTED_START,
-    SnapshotView,
-)
+from savepoint_formats.snapshots.snapshot import COMPOSITE_START, KINDS, NESTED_START, SnapshotView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -11,29 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.metadata import (
     InlineStream,
     KeyedHandleType,
     KeyGroupRangeOffsets,
     KeyGroupsHandle,
 )
-from savepoint_formats.program.byte_ranges import ranges_in
-from savepoint_formats.sources.entry_source import JOINED_SIZE, EntrySource
+from savepoint_formats.sources.entry_source import JOINED_SIZE, EntrySource, one_chunk
+from savepoint_formats.state_files.rocksdb.sst_merge import Room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_ranges import Part
-    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.sources.entry_source import SourceSettings
@@ -98,7 +92,7 @@ class ChangedSource(EntrySource):
 
                 yield from self.large_chunks(bytes_of_few, blocks)
             else:
-                yield _joined(list(self.blocks(names, few)))
+                yield one_chunk(list(self.blocks(names, few)), Room(0), _NAME)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         for state_chunk in self.state_chunks(names, key_groups):
@@ -124,37 +118,5 @@ class ChangedSource(EntrySource):
     def _part(self, state_chunk: StateChunk) -> Part:
         """The entries in a chunk, each key behind its key group."""
         size = self.decoders.prefix_size
-        keys = _prefixed(state_chunk.entries, state_chunk.key_groups, size)
-        (key_data, key_places) = ranges_in(keys)
-        (value_data, values) = ranges_in(state_chunk.entries.values)
-        base = len(key_data)
-        places = EntryRanges(
-            key_places.starts, key_places.ends, values.starts + base, values.ends + base
-        )
-        chunk = Chunk(np.concatenate([key_data, value_data]), _NAME)
+        chunk, places = state_chunk.entries.prefixed(state_chunk.key_groups, size).in_chunk(_NAME)
         return chunk, {state_chunk.state.name: places}
-
-
-def _prefixed(
-    entries: StoredEntries, key_groups: NDArray[np.uint16], size: int
-) -> pa.LargeBinaryArray:
-    prefixes = key_groups.astype(">u2").view(np.uint8).reshape(-1, 2)[:, 2 - size :]
-    data = [None, pa.py_buffer(np.ascontiguousarray(prefixes))]
-    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(entries), data)
-    nothing = pa.scalar(b"", pa.large_binary())
-    return pc.binary_join_element_wise(fixed.cast(pa.large_binary()), entries.keys, nothing)
-
-
-def _joined(parts: list[Part]) -> Part:
-    """The entries of several chunks in one."""
-    if len(parts) == 1:
-        return parts[0]
-    ranges: dict[str, list[EntryRanges]] = {}
-    base = 0
-    for chunk, by_state in parts:
-        for name, places in by_state.items():
-            ranges.setdefault(name, []).append(places.moved(base))
-        base += len(chunk)
-    data = [np.empty(0, np.uint8), *(chunk.data for chunk, _ in parts)]
-    whole = Chunk(np.concatenate(data), _NAME)
-    return whole, {name: EntryRanges.joined(places) for name, places in ranges.items()}

@@ -221,7 +221,7 @@ class RocksDbSource(EntrySource):
                 else:
                     room = Room(size + size // 2 + _SPARE_ROOM)
                     whole = self._blocks(wanted, part, sys.maxsize, room)
-                    yield _one_chunk(list(whole), room, self._path)
+                    yield one_chunk(list(whole), room, self._path)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         wanted, group_split = self._wanted(names), self.settings.group_split
@@ -249,8 +249,8 @@ class RocksDbSource(EntrySource):
                     yield Chunk(data, self._path), {name: ranges}
 
 
-def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
-    """Joins blocks of several states, to compare their keys."""
+def one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
+    """Joins blocks of several states, to compare their keys; those in ``room`` are not copied."""
     positions = [room.position(chunk.data) for chunk, _ in blocks]
     if None in positions:
         borders = np.cumsum([0, *(len(chunk) for chunk, _ in blocks)]).tolist()

@@ -54,6 +54,11 @@ class KeyRows:
         return self._count
 
     @property
+    def are_sorted(self) -> bool:
+        """Whether each row's key is above the row before, by key group and bytes."""
+        return bool(self._are_sorted)
+
+    @property
     def key_starts(self) -> Positions:
         """Start of each row's key, at its first occurrence."""
         return self._starts[: self._count]
@@ -133,19 +138,32 @@ def _enlarged(positions: Positions, size: int) -> Positions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedRows:
-    """Rows of keyed state: a struct of ``key`` and ``namespace`` each, and a column per state.
-
-    ``starts`` are the starts of identities. Columns are null in rows without a value.
-    """
+    """Rows of keyed state with a column per state, which is null in rows without a value."""
 
     batch: KeyedBatch
-    starts: NDArray[np.int64]
-    keys: pa.StructArray
+    identities: KeyRows
     columns: dict[str, pa.Array]
+
+    def __len__(self) -> int:
+        return len(self.identities)
 
     @property
     def key_groups(self) -> NDArray[np.int32]:
-        return self.batch.key_groups_at(self.starts)
+        return self.batch.key_groups_at(self.identities.key_starts)
+
+    def keys(self) -> pa.StructArray:
+        """Decodes a struct of ``key`` and ``namespace`` for each row."""
+        batch, starts = self.batch, self.identities.key_starts
+        try:
+            return decode(batch.identity, batch.chunk, starts, self.identities.key_ends)
+        except FormatError as error:
+            if error.record >= 0:
+                start = starts[error.record]
+                states = (name for name, entries in batch.states.items() if start in entries.starts)
+                error.within(*(f"state {name!r}" for name in states))
+                (key_group,) = batch.key_groups_at(starts[error.record : error.record + 1])
+                error.within(f"key group {key_group}")
+            raise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,17 +199,7 @@ class KeyedBatch:
             name: _column(rows[name], len(keys), entries, types[name])
             for name, entries in shown.items()
         }
-        try:
-            decoded = decode(self.identity, self.chunk, keys.key_starts, keys.key_ends)
-        except FormatError as error:
-            if error.record >= 0:
-                start = keys.key_starts[error.record]
-                states = (name for name, entries in self.states.items() if start in entries.starts)
-                error.within(*(f"state {name!r}" for name in states))
-                (key_group,) = self.key_groups_at(keys.key_starts[error.record : error.record + 1])
-                error.within(f"key group {key_group}")
-            raise
-        return JoinedRows(self, keys.key_starts, decoded, columns)
+        return JoinedRows(self, keys, columns)
 
     def key_groups_at(self, starts: NDArray[np.int64]) -> NDArray[np.int32]:
         """Key groups of the identities that begin there."""

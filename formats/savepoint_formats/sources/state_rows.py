@@ -30,11 +30,7 @@ from savepoint_formats.state_files.state import (
 )
 from savepoint_formats.tables.visible import TimerRows
 from savepoint_formats.values.patience import Patience
-from savepoint_formats.values.state_entries import (
-    KeyPrefix,
-    Sized,
-    entry_key,
-)
+from savepoint_formats.values.state_entries import KeyPrefix, Sized, entry_key
 from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:

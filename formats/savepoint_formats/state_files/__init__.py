@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         NAMESPACE_SERIALIZER,
         VALUE_SERIALIZER,
         BackendStateType,
+        HeaderBytes,
         KeyedBackendHeader,
         KeyedStateType,
         OperatorBackendHeader,
@@ -34,10 +35,14 @@ if TYPE_CHECKING:
         with_elements,
     )
     from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
+    from savepoint_formats.state_files.recognition import expect_kind
     from savepoint_formats.state_files.rocksdb.manifest import has_former_keys, version_edits
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex, Sst
     from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
     from savepoint_formats.state_files.rocksdb.sst_kernel import OK
+    from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
+    from savepoint_formats.state_files.rocksdb.sst_scan import joined_parts
+    from savepoint_formats.state_files.rocksdb.states import SstFiles
     from savepoint_formats.state_files.state import (
         State,
         StateKind,
@@ -50,7 +55,12 @@ if TYPE_CHECKING:
         namespace_layout,
         value_parts,
     )
-    from savepoint_formats.state_files.state_chunk import StateChunk, StoredSource, part_of
+    from savepoint_formats.state_files.state_chunk import (
+        StateChunk,
+        StoredSource,
+        part_of,
+        state_chunks_of,
+    )
     from savepoint_formats.state_files.state_v2 import as_synchronous, expect_synchronous
 else:
     __getattr__ = lazy_names(__name__)[0]
@@ -72,12 +82,15 @@ __all__ = [
     "BroadcastEntries",
     "CanonicalFile",
     "ChangedElements",
+    "HeaderBytes",
     "KeyedBackendHeader",
     "KeyedStateType",
     "ListElements",
     "OperatorBackendHeader",
     "OperatorStateFile",
+    "Room",
     "Sst",
+    "SstFiles",
     "State",
     "StateChunk",
     "StateKind",
@@ -92,13 +105,17 @@ __all__ = [
     "element_arrays",
     "element_layout",
     "entry_layouts",
+    "expect_kind",
     "expect_synchronous",
     "has_former_keys",
+    "joined_parts",
     "key_layout",
     "keyed_state",
     "keyed_states",
+    "living_entries",
     "namespace_layout",
     "part_of",
+    "state_chunks_of",
     "stored_elements",
     "value_parts",
     "version_edits",

@@ -17,9 +17,10 @@ from savepoint_formats.layout import (
     with_open_pojos,
     without_ttl,
 )
+from savepoint_formats.lazy_modules import LazyModule
 from savepoint_formats.metadata.operator_handles import DistributionMode
-from savepoint_formats.python_state.job_source import KEY
 from savepoint_formats.python_state.stored_forms import (
+    KEY,
     as_python_entry,
     as_python_key,
     as_python_state,
@@ -29,7 +30,6 @@ from savepoint_formats.python_state.stored_forms import (
     job_name,
     own_type,
 )
-from savepoint_formats.python_state.type_texts import state_layout, type_layout
 from savepoint_formats.snapshots.pojo import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
@@ -45,12 +45,15 @@ from savepoint_formats.state_files.local_state import KeyScope, local_type
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from savepoint_formats.python_state import type_texts
     from savepoint_formats.state_files.header import (
         KeyedBackendHeader,
         OperatorBackendHeader,
         StateMetaInfo,
     )
     from savepoint_formats.values.kryo.dialect import KryoDialect
+else:
+    type_texts = LazyModule("savepoint_formats.python_state.type_texts")
 
 
 class StateKind(StrEnum):
@@ -166,9 +169,11 @@ class State:
         text = told.get(self.name) or (told.get(self.job_name) if self.job_name != KEY else None)
         if is_python_state(self.name):
             text = text or own_type(self.job_name, self.key, self.namespace)
-            return state._with_python_type(None if text is None else state_layout(text))
+            return state._with_python_type(None if text is None else type_texts.state_layout(text))
         if text is not None:
-            return replace(state, stored=as_thread_state(state.stored, state_layout(text)))
+            return replace(
+                state, stored=as_thread_state(state.stored, type_texts.state_layout(text))
+            )
         if told:
             return state
         if kryo is None or not kryo.classes:
@@ -188,7 +193,7 @@ class State:
             return self
         is_timer = self.kind is StateKind.TIMERS
         try:
-            key = as_python_key(self.key, None if text is None else type_layout(text))
+            key = as_python_key(self.key, None if text is None else type_texts.type_layout(text))
         except ValueError as error:
             raise KeyTypeError(f"the keys of state {self.job_name!r}: {error}") from error
         return replace(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_ranges import key_group_prefix, key_groups_at
+from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.entries.stored_entries import StoredEntries
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class StateChunk:
     entries: StoredEntries
     key_groups: NDArray[np.uint16]
 
-    def chosen(self, wanted: NDArray[np.bool_]) -> StateChunk:
-        """Some entries."""
+    def chosen(self, wanted: NDArray[np.bool_ | np.int64]) -> StateChunk:
+        """Copies of some entries."""
         return StateChunk(self.state, self.entries.chosen(wanted), self.key_groups[wanted])
 
     @classmethod
@@ -68,8 +68,8 @@ def part_of(state_chunks: Sequence[StateChunk], prefix_size: int) -> Part:
     """Entries of one key group in one chunk, with prefixes; each state has one state chunk at most."""
     position, data, ranges = 0, [], {}
     for state_chunk in state_chunks:
-        prefix = key_group_prefix(int(state_chunk.key_groups[0]), prefix_size)
-        chunk, of_state = state_chunk.entries.in_chunk("", prefix)
+        prefixed = state_chunk.entries.prefixed(state_chunk.key_groups, prefix_size)
+        chunk, of_state = prefixed.in_chunk("")
         ranges[state_chunk.state.name] = of_state.moved(position)
         data.append(chunk.data)
         position += len(chunk)

@@ -41,6 +41,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from savepoint_formats.layout import Int, Layout, Opaque, Struct, Text, TimerTimestamp
+from savepoint_formats.printable import encodable
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 
@@ -185,7 +186,7 @@ def _namespace(state: State) -> tuple[Column, ...]:
 
 def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tuple[Column, ...]:
     taken = {*_NEVER_STATES, *(column.name for column in columns)}
-    names = distinct_names(state.job_name for state in states)
+    names = distinct_names((state.job_name for state in states), encodable)
     values = (Column(_free_name(names[s.job_name], STATE_PREFIX, taken), s.value) for s in states)
     return (*columns, *values)
 
@@ -206,7 +207,7 @@ def _raw_table(state: State) -> Table:
 
 
 def _operator_table(state: State, states: set[str], taken: set[str]) -> Table:
-    name = state.job_name
+    name = encodable(state.job_name)
     while name.casefold() in taken or (name != state.job_name and name in states):
         name = OPERATOR_STATE_PREFIX + name
     value = Column("value", state.value)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         kryo_classes_of,
     )
     from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion, written_dialect
+    from savepoint_formats.values.kryo.input import KryoInput
     from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES, FINAL_CLASSES
     from savepoint_formats.values.kryo.structs import (
         CONSTANT,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.patience import Patience
     from savepoint_formats.values.plain_columns import plain_values, values_with
     from savepoint_formats.values.pojo_fields import CLASS, has_subclasses, pojo_columns
-    from savepoint_formats.values.recoding import element_classes
+    from savepoint_formats.values.recoding import element_classes, unknown_class
     from savepoint_formats.values.scala_values import SCALA_LAYOUTS
     from savepoint_formats.values.state_entries import (
         Delimited,
@@ -102,6 +103,7 @@ __all__ = [
     "EntryReader",
     "EntryWriter",
     "KryoDialect",
+    "KryoInput",
     "KryoVersion",
     "Nanoseconds",
     "NullableRest",
@@ -138,6 +140,7 @@ __all__ = [
     "timestamps_of",
     "to_precise",
     "to_timestamp",
+    "unknown_class",
     "values_with",
     "visible_key_type",
     "with_new_names",

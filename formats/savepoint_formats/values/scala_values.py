@@ -112,7 +112,7 @@ def read_arity(layout: CaseClass, view: DataInputView) -> int:
     return max(arity, -1)
 
 
-def read_index(layout: Coproduct, view: DataInputView) -> int | None:
+def read_subtype(layout: Coproduct, view: DataInputView) -> int | None:
     """The index of a subtype; None for null."""
     index = view.read_byte()
     if index == NULL_BYTE:
@@ -132,7 +132,7 @@ def reads_null(layout: OfScala, view: DataInputView) -> bool:
 
 
 def _read_coproduct(layout: Coproduct, reader: ValueReader) -> dict[str, Value] | None:
-    index = read_index(layout, reader.view)
+    index = read_subtype(layout, reader.view)
     if index is None:
         return None
     name, field = layout.classes[index], layout.fields[index]

@@ -18,7 +18,7 @@ from savepoint_formats.values.pojo_values import (
     NO_SUBCLASS,
     subclass_of,
 )
-from savepoint_formats.values.scala_values import read_arity, read_index, reads_null
+from savepoint_formats.values.scala_values import read_arity, read_subtype, reads_null
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader, NullableRest, Sized, Suffixed
 
@@ -118,7 +118,7 @@ def _scala_parts(
         case layouts.CaseClass():
             return layout.fields[: read_arity(layout, view)]
         case layouts.Coproduct():
-            index = read_index(layout, view)
+            index = read_subtype(layout, view)
             return () if index is None else (layout.fields[index],)
         case layouts.OfScala(inner):
             return () if reads_null(layout, view) else (inner,)

@@ -37,6 +37,7 @@ def test_what_it_does_not_list_is_an_attribute_error(package: str) -> None:
         _ = import_module(package).Verificaton
 
 
+@pytest.mark.usefixtures("slow")
 def test_without_rocksdb_all_names_are_there_and_its_backend_names_the_extra() -> None:
     """As on a cluster that has PySpark, and this package without extras."""
     program = (

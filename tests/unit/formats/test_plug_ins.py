@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.plug_ins import OWNER, example_in, on_path, package_in
 
-from savepoint_formats.errors import PlugInWarning
 from savepoint_formats.plug_ins import (
     GROUPS,
     SERIALIZERS,
@@ -16,6 +15,7 @@ from savepoint_formats.plug_ins import (
     switch_off,
     warn_of,
 )
+from savepoint_formats.savepoint_warnings import PlugInWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

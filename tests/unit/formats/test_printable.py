@@ -25,6 +25,11 @@ COMMANDS = {"Cc", "Cs", "Zl", "Zp"}
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
+class NamedTable(NamedTuple):
+    table: str
+    value: str
+
+
 class NamedShare(NamedTuple):
     the_share: float
 
@@ -49,6 +54,7 @@ def is_unseen(character: str) -> bool:
     )
 
 
+@pytest.mark.usefixtures("slow")
 def test_no_character_of_unicode_that_commands_is_left() -> None:
     everything = "".join(map(chr, range(0x110000)))
     shown = printable(everything)
@@ -124,3 +130,12 @@ def test_data_in_a_notebook_has_all_digits_and_fields_of_records_have_few() -> N
     records = [NamedShare(0.12345678)]
     assert '<td class="number">0.1235</td>' in html_records("", records, ("the_share",))
     assert ">the share<" in html_records("", records, ("the_share",))
+
+
+def test_a_notebook_leaves_out_what_all_names_share_and_notes_it() -> None:
+    names = [f"com.acme.payments.{name}.keyed_state" for name in ("card", "loan", "refund")]
+    shown = html_records("", [NamedTable(name, name) for name in names], ("table", "value"))
+    assert "<td>card.keyed_state</td><td>com.acme.payments.card.keyed_state</td>" in shown
+    assert "<p>each table begins with com.acme.payments.</p>" in shown
+    few = html_records("", [NamedTable(name, name) for name in names[:2]], ("table", "value"))
+    assert few.count("<td>com.acme.payments.") == 4

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from savepoint_formats.errors import NewestSnapshotWarning, SavepointNotFoundError
+from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.printable import html_table, without_secrets
+from savepoint_formats.savepoint_warnings import NewestSnapshotWarning
 
 
 @pytest.mark.parametrize(

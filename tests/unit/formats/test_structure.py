@@ -13,13 +13,14 @@ from support.nightly import examples
 from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.errors import FormatError, SavepointError, UnknownUidWarning
+from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     IncrementalHandle,
     KeyGroupRangeOffsets,
     KeyGroupsHandle,
 )
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

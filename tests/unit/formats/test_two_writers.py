@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.slow_cases import nightly_unless, slow_unless
+from support.slow_cases import nightly_unless
 from support.two_writers import CLOCK, TwoWriters, place_in_store, place_on_disk
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ ON_DISK, ON_S3, DISTURBED = 4, 1, 5
 END = {("done", "SavepointExistsError"), ("SavepointExistsError", "done")}
 
 
-@pytest.mark.parametrize("mode", slow_unless("error".__eq__, ["error", "overwrite"]))
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
 def test_on_disk(mode: str, tmp_path: Path) -> None:
     with TwoWriters(mode) as writers:
         rounds = [
@@ -29,7 +30,8 @@ def test_on_disk(mode: str, tmp_path: Path) -> None:
     assert {one.ends for one in rounds} <= END
 
 
-@pytest.mark.parametrize("mode", slow_unless("overwrite".__eq__, ["error", "overwrite"]))
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
 def test_on_an_object_store(mode: str, s3_server: S3Server) -> None:
     with TwoWriters(mode) as writers:
         rounds = [

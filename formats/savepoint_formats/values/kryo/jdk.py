@@ -280,12 +280,7 @@ JDK_CLASSES: dict[str, ClassRow] = {
     "java.lang.Float": _wrapper("float", pa.float32(), float),
     "java.lang.Double": _wrapper("double", pa.float64(), float),
     "java.math.BigInteger": _single(
-        Body(
-            _read_big_integer,
-            _write_big_integer,
-            (Part.COUNTED,),
-            Shown((("", Part.COUNTED),)),
-        ),
+        Body(_read_big_integer, _write_big_integer, (Part.COUNTED,), Shown((("", Part.COUNTED),))),
         KryoType(
             pa.utf8(),
             lambda graph: unbounded.integer_text(of_kind(int)(graph)),
@@ -353,10 +348,7 @@ JDK_CLASSES: dict[str, ClassRow] = {
         )
     ),
     _PATTERN: ClassRow(
-        (
-            object_of(_PATTERN, pattern=TEXT),
-            replace(_PATTERN_OF_5, write=_write_pattern_of_5),
-        ),
+        (object_of(_PATTERN, pattern=TEXT), replace(_PATTERN_OF_5, write=_write_pattern_of_5)),
         is_final=True,
     ),
     "java.util.Locale": ClassRow(

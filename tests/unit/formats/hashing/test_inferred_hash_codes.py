@@ -232,6 +232,7 @@ def test_a_class_within_a_tuple_has_a_hash_code_of_any_family() -> None:
     assert found.shape == HashShape.parse(text)
 
 
+@pytest.mark.usefixtures("slow")
 def test_keys_of_many_fields_with_classes_within_are_refused_in_time() -> None:
     names = tuple("abcd")
     inner = Pojo("shop.Part", names, (Nullable(Int(), True),) * 4)

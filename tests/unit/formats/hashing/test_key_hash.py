@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.any_layout import precise
 from support.each import each
 from support.java_hash import bytes_hash, java_hash
 from support.nightly import examples
 from support.sample_rows import Sample, samples
+from support.scalar_layouts import precise
 from support.slow_cases import fast_few
 
 from savepoint_formats import layout as layouts
@@ -333,6 +333,7 @@ def test_the_keys_of_real_savepoints_lie_in_their_key_groups(sample: Sample) -> 
     assert check_keys(sample.open()) > 0
 
 
+@pytest.mark.usefixtures("slow")
 def test_so_do_those_of_other_releases(corpus: Path) -> None:
     folders = sorted((corpus / "savepoints").glob("new-stateful-udf*"))
     assert sum(check_keys(Savepoint.open(str(folder))) for folder in folders) > 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -152,3 +154,10 @@ def test_a_column_with_a_key_group_out_of_bounds_is_refused() -> None:
 def test_a_subtask_out_of_bounds_is_refused() -> None:
     with pytest.raises(ValueError, match="subtask 2, expected 0 to 1"):
         KeyGroupRange.of_subtask(2, 2, 4)
+
+
+@given(st.sets(st.integers(0, MAX_PARALLELISM - 1) | st.integers(0, 20)))
+def test_runs_have_each_key_group_once_and_do_not_touch(key_groups: set[int]) -> None:
+    runs = list(KeyGroupRange.runs_of(key_groups))
+    assert [group for run in runs for group in run] == sorted(key_groups)
+    assert all(first.end + 1 < second.start for first, second in pairwise(runs))

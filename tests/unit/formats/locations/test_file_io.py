@@ -162,6 +162,7 @@ def test_a_checkpoint_in_s3(s3_server: S3Server, scheme: str) -> None:
     assert directory.list_files() == {"_metadata": 15, "a b": 9}
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_folder_that_is_not_there_is_asked_for_once(
     s3_server: S3Server, caplog: pytest.LogCaptureFixture
 ) -> None:

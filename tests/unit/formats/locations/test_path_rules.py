@@ -116,7 +116,7 @@ class TestOtherStores:
     def test_they_are_not_asked(self, checkpoint: Path, path: str, prefix: str) -> None:
         start = time.monotonic()
         file = SnapshotDirectory.of(str(checkpoint)).file(FileStream(1, path))
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < stores.CONTACT_SECONDS / 2
         with pytest.raises(StateFileNotFoundError, match="on another store") as raised:
             file.read()
         assert f"--allow-path {prefix}, allow_paths" in str(raised.value)
@@ -161,7 +161,7 @@ class TestOtherStores:
             directory = SnapshotDirectory.of(str(checkpoint), PathRules.of([prefix]))
             start = time.monotonic()
             files = [directory.file(FileStream(1, f"gs://bucket/{one}")) for one in range(20)]
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < len(files) / 2
         for file in files:
             with pytest.raises(StateFileNotFoundError, match="no answer within 1 s"):
                 file.read()

@@ -62,7 +62,7 @@ def test_a_store_that_does_not_answer_is_waited_for_a_limited_time(
         SnapshotDirectory.of(uri.format(silent_server))
     with pytest.raises(UnreachableError, match=r"no answer within 1 s"):
         NewSnapshot.at(uri.format(silent_server))
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 30
 
 
 @pytest.mark.usefixtures("slow")

@@ -83,6 +83,7 @@ def test_a_copy_of_a_sample_has_the_same_bytes(folder: Path, tmp_path: Path) -> 
     same_bytes(folder, tmp_path / "out")
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_copy_of_any_savepoint_of_flink_has_the_same_bytes(corpus: Path, tmp_path: Path) -> None:
     folders = [path.parent for path in sorted((corpus / "savepoints").glob("*/_metadata"))]
     assert folders
@@ -241,6 +242,7 @@ def test_progress_is_told_byte_for_byte(source: SnapshotDirectory, target: NewSn
     assert sorted(plan.sizes_of(operator)) == [6, 11]
 
 
+@pytest.mark.usefixtures("slow")
 def test_copies_go_into_an_object_store_and_out_of_it(
     source: SnapshotDirectory, tmp_path: Path, s3_server: S3Server
 ) -> None:

@@ -328,6 +328,7 @@ def killed(out: Path) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_killed_write_leaves_no_savepoint(out: Path) -> None:
     killed(out)
     assert names(out)

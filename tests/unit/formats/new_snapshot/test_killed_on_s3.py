@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from support.slow_cases import slow_unless
+from support.slow_cases import nightly_unless, slow_unless
 from support.striking_proxy import StrikingProxy
 from support.two_writers import read, write
 
@@ -28,7 +28,8 @@ WAIT = 120
 # A whole write has 44 to 50, one after the other: who dies before a request leaves what one leaves who
 # never sees the answer to the request before. In its turn, here from the 25th on, it dies with its flag up.
 # ``python -m faults --s3 --every 1 --action killed`` dies at each of them.
-TURN = frozenset({28, 33})
+IN_TURN = 33
+BY_DAY = {28, IN_TURN, *range(0, 52, 6)}
 REQUESTS = sorted({*range(0, 52, 3), *range(25, 38)})
 CLAIM = re.compile(
     r"under way, or has died: then its claim ends in (\d+) s, .* remove (write-\S+) to go on"
@@ -70,7 +71,13 @@ def refused(uri: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("last", slow_unless(TURN.__contains__, REQUESTS))
+@pytest.mark.parametrize(
+    "last",
+    [
+        *slow_unless(IN_TURN.__eq__, sorted(BY_DAY)),
+        *nightly_unless(BY_DAY.__contains__, sorted({*REQUESTS} - BY_DAY)),
+    ],
+)
 @pytest.mark.parametrize("has_old", [True, False], ids=["replaced", "first"])
 def test_the_next_write_takes_its_place_or_says_when(
     s3_server: S3Server,
@@ -104,6 +111,7 @@ def test_the_next_write_takes_its_place_or_says_when(
     assert left - {"write"} == {METADATA_FILE, "operator"}
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_write_that_only_slept_does_not_complete_any_more(
     s3_server: S3Server, proxy: StrikingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

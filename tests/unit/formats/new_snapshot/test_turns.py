@@ -64,6 +64,7 @@ def test_one_writer_at_a_time_on_disk(turn: Turn, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("slow")
 def test_one_writer_at_a_time_on_an_object_store(s3_server: S3Server) -> None:
     bucket = s3_server.bucket("turns")
     assert counted(turn_of, Location.of(s3_server.uri(bucket, "savepoint"))) == WRITERS * TURNS

@@ -50,6 +50,7 @@ def test_files_of_the_dead_on_a_store_are_removed_after_a_day(s3_server: S3Serve
     assert s3_server.keys(bucket) == {f"out/{recent}", "out/rows.csv"}
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_store_that_refuses_is_named_unless_the_file_is_complete(s3_server: S3Server) -> None:
     uri = s3_server.uri(s3_server.bucket("refused"), "out/rows.csv")
     with StrikingProxy.running(s3_server.address) as proxy:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.counted_calls import calls_in
 
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
@@ -60,3 +64,21 @@ def test_timers_of_the_keys_are_left_out() -> None:
     state = State("_timer_state/event_user-timers", StateKind.TIMERS, timer, Int())
     found = chunk(state, [bytes(8) + number(one) + VOID for one in (5, 6, 5)])
     assert left(found, Int(), [5]) == [1]
+
+
+few_bytes = st.lists(st.binary(max_size=2) | st.integers(0, 9).map(number), max_size=60)
+
+
+@given(few_bytes, few_bytes)
+def test_listed_keys_are_those_with_equal_bytes(listed: list[bytes], keys: list[bytes]) -> None:
+    listed_keys, stored = (pa.array(each, pa.large_binary()) for each in (listed, keys))
+    expected = pc.is_in(stored, listed_keys).to_pylist()
+    assert ListedKeys(listed_keys).are_listed(stored).tolist() == expected
+
+
+def test_listed_keys_are_hashed_once_for_all_chunks() -> None:
+    state = State("total", StateKind.VALUE, Int(), Int())
+    chunks = [chunk(state, [number(n) + VOID]) for n in range(20)]
+    listed = ListedKeys(Encoder(Int()).encode(pa.array(range(10), pa.int32())))
+    calls = calls_in(lambda: list(listed.chosen(chunks, None)))
+    assert calls["stored_entries.distinct_hashes"] == 1 + len(chunks)

@@ -23,7 +23,7 @@ from support.passed_state import (
     sections_of,
 )
 from support.sample_rows import Sample, in_order, rows_of, samples, with_columns
-from support.slow_cases import fast_few
+from support.slow_cases import fast_few, few_by_day, slow_unless
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
@@ -57,15 +57,22 @@ FORMS = [
     Sample("states-2.2.1-rocksdb-native"),
 ]
 
-NEW_KEY_GROUPS = [
-    *((sample, 300) for sample in samples()),
-    *((sample, max_parallelism) for sample in FORMS for max_parallelism in (None, 7)),
-]
+OTHER_KEY_GROUPS = [(sample, max_parallelism) for sample in FORMS for max_parallelism in (None, 7)]
 """Samples, with their key groups and others: prefixes of two bytes become one, and back."""
 
 
-@pytest.mark.parametrize(("sample", "max_parallelism"), fast_few(NEW_KEY_GROUPS), ids=str)
-def test_all_tables_of_a_sample_are_the_same(sample: Sample, max_parallelism: int | None) -> None:
+@pytest.mark.parametrize("sample", fast_few(samples()), ids=str)
+def test_all_tables_of_a_sample_are_the_same(sample: Sample) -> None:
+    check_all_tables(sample, 300)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize(("sample", "max_parallelism"), few_by_day(OTHER_KEY_GROUPS), ids=str)
+def test_so_are_those_with_other_key_groups(sample: Sample, max_parallelism: int | None) -> None:
+    check_all_tables(sample, max_parallelism)
+
+
+def check_all_tables(sample: Sample, max_parallelism: int | None) -> None:
     savepoint = sample.open()
     for operator in savepoint.operators():
         if has_keyed_state(operator.record):
@@ -144,8 +151,10 @@ def test_entries_are_byte_by_byte_what_flink_writes_into_canonical_files(
     assert found(f"{case}-{release}-{form}") == found(f"{case}-{release}-hashmap-canonical")
 
 
-@pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
-@pytest.mark.parametrize("form", ["nothing", "heap", "canonical"])
+@pytest.mark.parametrize(
+    "scope", slow_unless(SCOPES[1].__eq__, SCOPES), ids=lambda scope: type(scope.layout).__name__
+)
+@pytest.mark.parametrize("form", slow_unless("canonical".__eq__, ["nothing", "heap", "canonical"]))
 @settings(max_examples=12)
 @given(data=st.data())
 def test_a_changelog_becomes_what_its_job_had(data: st.DataObject, scope: Scope, form: str) -> None:

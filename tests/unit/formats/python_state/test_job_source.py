@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats.errors import DescriptionError, UnreadStateWarning
+from savepoint_formats.errors import DescriptionError
 from savepoint_formats.python_state.job_source import job_types
+from savepoint_formats.savepoint_warnings import UnreadStateWarning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ events.key_by(lambda e: e[0], key_type=Types.STRING()).process(Orders(), OUT).ui
 """
 
 
-@pytest.mark.filterwarnings("ignore::savepoint_formats.errors.UnreadStateWarning")
+@pytest.mark.filterwarnings("ignore::savepoint_formats.savepoint_warnings.UnreadStateWarning")
 def test_states_belong_to_the_operator_of_their_function() -> None:
     types = job_types(SOURCE, "job.py")
     assert types == {
@@ -54,7 +55,7 @@ def test_a_source_without_descriptors_is_refused(source: str, tmp_path: Path) ->
         job_types(source, str(tmp_path / "job.py"))
 
 
-@pytest.mark.filterwarnings("ignore::savepoint_formats.errors.UnreadStateWarning")
+@pytest.mark.filterwarnings("ignore::savepoint_formats.savepoint_warnings.UnreadStateWarning")
 def test_names_that_stand_for_each_other_end() -> None:
     source = "A = B\nB = A\nclass F:\n    d = ValueStateDescriptor('x', A)\n"
     with pytest.raises(DescriptionError):

@@ -12,13 +12,9 @@ from support.plug_ins import INTERVAL, MONEY, OWNER, SKU, example_in, on_path, p
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.codecs import INT, UTF, Codec
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import (
-    FormatError,
-    MissingPackageError,
-    PlugInWarning,
-    UndecodableError,
-)
+from savepoint_formats.errors import FormatError, MissingPackageError, UndecodableError
 from savepoint_formats.plug_ins import SERIALIZERS
+from savepoint_formats.savepoint_warnings import PlugInWarning
 from savepoint_formats.snapshots import (
     OpaqueSnapshot,
     SnapshotView,

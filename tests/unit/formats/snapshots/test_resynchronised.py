@@ -176,6 +176,7 @@ def test_offsets_count_from_the_base() -> None:
     assert found.layout() == Struct(("f0", "f1"), (opaque(), Long()))
 
 
+@pytest.mark.usefixtures("slow")
 def test_hundreds_of_unknown_snapshots_are_no_deep_recursion() -> None:
     parts = [snapshot(UNKNOWN, bytes(index % 7)) for index in range(1_100)]
     found = layout(tuple_of(*parts))

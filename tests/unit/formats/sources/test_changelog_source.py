@@ -47,6 +47,7 @@ from support.hand_made import (
     with_ttl,
 )
 from support.sample_rows import Sample, in_order, rows_of, with_columns
+from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.hashing.key_hash import java_hash
@@ -61,7 +62,9 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
 
 
-@pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
+@pytest.mark.parametrize(
+    "scope", slow_unless(SCOPES[1].__eq__, SCOPES), ids=lambda scope: type(scope.layout).__name__
+)
 @pytest.mark.parametrize("form", ["nothing", "heap", "canonical", "chunks"])
 @settings(max_examples=12)
 @given(data=st.data())

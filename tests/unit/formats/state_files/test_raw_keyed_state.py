@@ -10,9 +10,11 @@ import pytest
 from support.hand_made import (
     EVERYTHING,
     LONG,
+    MAX_PARALLELISM,
     STRING,
     UNKNOWN,
     VOID,
+    encoded,
     header,
     heap_base,
     i32,
@@ -24,8 +26,11 @@ from support.hand_made import (
     timers_of,
     utf,
 )
+from support.pyflink_jobs import SAMPLE, UIDS
 
+from savepoint_formats.bytes import DataOutputView
 from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.checks.entry_faults import EntryChecks
 from savepoint_formats.errors import (
     FormatError,
     SavepointError,
@@ -35,7 +40,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.layout import Long, Struct, Text, TimerTimestamp, VoidNamespace
+from savepoint_formats.layout import Long, MaskedStruct, Struct, Text, TimerTimestamp, VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
@@ -50,11 +55,16 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.scan.scan import TableScan
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.canonical_file import Section
 from savepoint_formats.state_files.raw_timers import has_timers, read_timers, skip_timers
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import tables_of
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_spark.writing import StoredTypes
+from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -390,3 +400,24 @@ def test_keys_of_a_class_with_another_hash_code_prove_nothing() -> None:
         for i in range(4)
     ]
     assert len(rows(with_raw(raw(*sections)), "timers")) == 8
+
+
+def test_keys_of_raw_timers_are_checked_as_sections_tell_them_beside_types_of_pyflink() -> None:
+    key = StoredTypes.of(Savepoint.open(SAMPLE, uids=UIDS).operator("by_long")).key
+    view = DataOutputView()
+    key.write(view)
+    layout = key.layout()
+    assert isinstance(layout, MaskedStruct)
+    stored = encoded(layout, dict.fromkeys(layout.names, 5))
+    timers = section(service("a", [timer(stored, b"\0", 7)], [], view.to_bytes(), VOID))
+    kryo = KryoDialect(KryoVersion.V5_6, python_types=(("key", "Types.LONG()"),))
+    settings = SourceSettings(MAX_PARALLELISM, kryo)
+    wrong = 0
+    for group in EVERYTHING:
+        handle = raw(*[None] * group, timers)
+        source = RawKeyedSource(SnapshotDirectory.of("/"), handle, kryo, MAX_PARALLELISM)
+        names = frozenset(state.name for state in catalog(with_raw(handle)).states)
+        checked = EntryChecks(settings).check(source, names, EVERYTHING, "")
+        assert (checked.faults, checked.unhashed, checked.entries.total()) == ([], {}, 1)
+        wrong += sum(tally.wrong.total() for tally in checked.expected.values())
+    assert wrong == len(EVERYTHING) - 1

@@ -78,6 +78,7 @@ class TestPlaces:
         timers = RawKeyedSource(directory, handle, None, operator.max_parallelism)
         return sum(len(one.entries.keys) for one in timers.state_chunks(names, handle.key_groups))
 
+    @pytest.mark.usefixtures("slow")
     def test_swapped_offsets_are_damage(
         self, stored: tuple[SnapshotDirectory, OperatorState]
     ) -> None:

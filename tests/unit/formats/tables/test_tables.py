@@ -156,3 +156,8 @@ def test_raw_state_has_tables_of_fixed_names() -> None:
         ("raw_operator_state", ["value"]),
         ("coordinator_state", ["value"]),
     ]
+
+
+def test_an_escaped_name_is_told_from_a_name_that_has_the_same_characters() -> None:
+    tables = tables_of([operator_list("\ud800"), operator_list(r"\ud800")])
+    assert [table.name for table in tables] == [r"operator_state.\ud800", r"\ud800"]

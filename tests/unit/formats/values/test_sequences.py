@@ -50,6 +50,7 @@ def test_many_things_that_all_begin_at_places_of_their_own_take_no_time() -> Non
     assert way == tuple(starts)
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("count", nightly_unless((3_000).__eq__, [3_000, 7_000]))
 def test_what_takes_too_long_is_given_up(count: int) -> None:
     given_places = [Place(start, start + 1, False) for start in range(10_000)]

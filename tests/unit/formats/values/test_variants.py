@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 import pytest
-from support.any_layout import VARIANTS
+from support.scalar_layouts import VARIANTS
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UndecodableError

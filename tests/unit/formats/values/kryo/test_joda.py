@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.any_layout import ints
 from support.joda_vectors import JODA_VECTORS
+from support.scalar_layouts import ints
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView

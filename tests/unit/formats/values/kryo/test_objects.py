@@ -158,6 +158,7 @@ def test_pojos_of_unknown_subclasses_are_bytes_for_whoever_asks(
         assert "a value of shop.CardPayment, a subclass of shop.Payment" in undecoded["reason"]
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("name", ["baskets", "crates", "payments", "shapes"])
 def test_they_find_new_key_groups_though_nobody_decodes_them(sample: str, name: str) -> None:
     savepoint = opened(sample)

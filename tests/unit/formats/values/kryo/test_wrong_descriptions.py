@@ -94,6 +94,7 @@ def wrong_types() -> Iterator[tuple[tuple[str, str], dict[str, str]]]:
                 yield (name, other_type), {**RIGHT, name: other_type}
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("version", ["2.24", "5.6"])
 def test_fields_that_are_wrong_do_not_fit(version: str) -> None:
     encoder = Encoder(layout_of(version, *CLASSES))
