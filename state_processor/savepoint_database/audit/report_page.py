@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.printable import field_text, fields_of, html_printable
 from savepoint_formats.quantities import ByteCount
-from savepoint_formats.shared_names import without_shared
+from savepoint_formats.shared_names import leave_out_shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 # Notebooks style tables by three selectors; ours need more to take precedence.
 _OF_REPORT = ".savepoint-report" * 4
@@ -108,7 +108,8 @@ def _folded(what: str, parts: Sequence[str]) -> list[str]:
 def _table(title: str, records: Sequence[Any], most: int | None) -> str:
     rows = list(map(fields_of, records))
     names = rows[0] if rows else ()
-    notes = [] if most is None else list(_without_shared(rows))
+    named = {"uid", "operator", "name"}.intersection(names) if most is not None else ()
+    notes = leave_out_shared(rows, [(name, name) for name in names if name in named])
     filled = [name for name in names if any(_cell(name, row[name]) for row in rows)]
     kinds = {name: _kind(row[name] for row in rows) for name in filled}
     head = "".join(
@@ -130,17 +131,6 @@ def _table(title: str, records: Sequence[Any], most: int | None) -> str:
     noted = "".join(f"<p>{html_printable(note)}</p>" for note in notes)
     shown = f"{noted}{table(lines[:first])}{more if rest else ''}"
     return f"<h2>{html_printable(title)}</h2>\n{shown}"
-
-
-def _without_shared(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Shortens names of operators that share much, and says what was left out."""
-    for column in ("uid", "operator", "name"):
-        names = [row.get(column) or "" for row in rows]
-        shown, note = without_shared(column, names, names)
-        if note:
-            yield note
-            for row, name in zip(rows, shown, strict=True):
-                row[column] = name
 
 
 def _kind(values: Iterable[Any]) -> str:

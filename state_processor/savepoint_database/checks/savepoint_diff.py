@@ -21,15 +21,20 @@ from savepoint_database.checks.table_diff import (
 )
 from savepoint_database.snapshot.description import StateDescription
 from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.lazy_names import named
 from savepoint_formats.printable import html_records
 from savepoint_formats.scan import ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.tables import Table
+
+_NARROWED = "savepoint_extensions.narrowed_diff.narrowing:narrowed"
+"""Finds the rows that may differ before any is decoded."""
 
 
 class DifferenceKind(StrEnum):
@@ -77,7 +82,8 @@ class TableChanges:
         inserted: Rows in the second savepoint only.
         deleted: Rows in the first savepoint only.
         updated: Rows with the same key and other values.
-        unchanged: Rows that are the same.
+        unchanged: Rows that are the same; None if they were not counted, because files that
+            both savepoints have were not read.
         not_compared: Columns that one savepoint lacks, or has with another type.
     """
 
@@ -85,7 +91,7 @@ class TableChanges:
     inserted: int
     deleted: int
     updated: int
-    unchanged: int
+    unchanged: int | None
     not_compared: tuple[str, ...] = ()
 
     @property
@@ -104,6 +110,7 @@ class SavepointDiff:
         table_name: The only table to compare; None for all.
         with_times: Whether the times of last access of state with TTL count.
         bucket_size: Bytes of state that are compared at once.
+        full: Whether to decode all rows, and count those that are unchanged.
 
     Raises:
         OperatorNotFoundError, StateNotFoundError: The first savepoint has no such table.
@@ -114,6 +121,7 @@ class SavepointDiff:
     table_name: str | None = None
     with_times: bool = False
     bucket_size: int = BUCKET_SIZE
+    full: bool = False
 
     @property
     def is_equal(self) -> bool:
@@ -151,11 +159,18 @@ class SavepointDiff:
             parts.append(html_records("Besides rows:", self.differences, names))
         return "".join(parts)
 
-    def changes(self, table: str | None = None) -> Iterator[pa.RecordBatch]:
+    def parts(self, table: str | None = None) -> list[KeyGroupRange | None]:
+        """Parts of a table that any process can compare on its own; see ``changes``."""
+        return self._pair(table)[0].parts()
+
+    def changes(
+        self, table: str | None = None, parts: Iterable[KeyGroupRange | None] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows that differ, batch by batch.
 
         Args:
             table: Full name of the table; not needed if only one is compared.
+            parts: Some of ``parts``; all by default.
 
         Returns:
             Batches of ``change_type`` (``insert``, ``delete``, ``update_preimage`` followed by
@@ -169,7 +184,7 @@ class SavepointDiff:
             >>> for batch in savepoint.diff(other).changes("summarize.keyed_state"):
             ...     print(batch.to_pylist())
         """
-        return self._pair(table)[0].changes()
+        return self._pair(table)[0].changes(parts=parts)
 
     def to_arrow(self, table: str | None = None) -> pa.Table:
         """All rows that differ as one table in memory; see ``changes``."""
@@ -242,7 +257,8 @@ class SavepointDiff:
             return None
         names = dict.fromkeys((*before.schema.names, *after.schema.names))
         left_out = tuple(name for name in names if name not in (*keys, *values))
-        return TableDiff(before, after, keys, values, self.bucket_size), left_out
+        narrow = None if self.full else named(_NARROWED)
+        return TableDiff(before, after, keys, values, self.bucket_size, narrow), left_out
 
     def _operators(self) -> Iterator[tuple[Operator, Operator]]:
         others = {operator.id: operator for operator in self.after.operators()}

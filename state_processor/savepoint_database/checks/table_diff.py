@@ -2,8 +2,8 @@
 
 | table                        | compared                                                       |
 |------------------------------|----------------------------------------------------------------|
-| of the same max parallelism  | a range of key groups at a time; no row is decoded where all   |
-|                              | entries are the same bytes                                     |
+| of the same max parallelism  | a range of key groups at a time; where a ``Narrowing`` is      |
+|                              | known, only the rows that may differ                           |
 | of another one, or without   | as a whole; large tables go to files, from which the rows that |
 | key groups                   | differ are read                                                |
 
@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import numpy as np
@@ -28,19 +28,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.checks.entry_digests import (
-    EntryDigests,
     is_nothing,
     row_hashes,
     value_hashes,
     without_empty,
 )
-from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups import KeyGroupRange
-from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.state_files import StateKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.checks.entry_digests import Hashes
@@ -120,9 +117,6 @@ PREIMAGE, POSTIMAGE = "update_preimage", "update_postimage"
 BUCKET_SIZE = 64 << 20
 """Bytes of state that are compared at once, unless a single key group is larger."""
 
-_GIVEN_UP = 2
-"""Consecutive ranges with different bytes after which bytes are no longer compared."""
-
 _COLLECTIONS = (StateKind.LIST, StateKind.MAP)
 
 
@@ -161,20 +155,44 @@ class Side:
             options = replace(options, key_groups=key_groups)
         yield from self.operator.scan(self.table, options).batches()
 
-    def digests(self) -> EntryDigests:
-        settings = SourceSettings(self.max_parallelism, self.operator.kryo)
-        directory, record = self.operator.directory, self.operator.record
-        return EntryDigests(directory, record, self.table.states, settings)
-
 
 @dataclass(slots=True)
 class ChangeCounts:
-    """Numbers of rows of each kind."""
+    """Numbers of rows of each kind; ``unchanged`` is None if some rows were not counted."""
 
     inserted: int = 0
     deleted: int = 0
     updated: int = 0
-    unchanged: int = 0
+    unchanged: int | None = 0
+
+    def add_unchanged(self, rows: int | None) -> None:
+        is_known = self.unchanged is not None and rows is not None
+        self.unchanged = (self.unchanged or 0) + (rows or 0) if is_known else None
+
+    @classmethod
+    def joined(cls, several: Iterable[ChangeCounts]) -> ChangeCounts:
+        total = cls()
+        for counts in several:
+            total.inserted += counts.inserted
+            total.deleted += counts.deleted
+            total.updated += counts.updated
+            total.add_unchanged(counts.unchanged)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Rows of a part that may differ: both sides without others; None if there are none.
+
+    ``rows`` is the number of all rows of the part before; None if it was not counted.
+    """
+
+    sides: tuple[Side, Side] | None
+    rows: int | None
+
+
+Narrowing: TypeAlias = "Callable[[KeyGroupRange], Narrowed | None]"
+"""Finds the rows of a part that may differ in the bytes of files; None if all rows may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +210,7 @@ class TableDiff:
     keys: tuple[str, ...]
     values: tuple[str, ...]
     bucket_size: int = BUCKET_SIZE
+    narrow: Callable[[TableDiff], Narrowing | None] | None = None
 
     @property
     def name(self) -> str:
@@ -218,24 +237,29 @@ class TableDiff:
         ``counts`` adds up the rows of each kind on the way. ``parts`` defaults to all of them.
         """
         counts = counts or ChangeCounts()
-        failures = 0 if self._may_compare_bytes else _GIVEN_UP
         with ExitStack() as stack:
             database = None
             for part in self.parts() if parts is None else parts:
-                if part is not None and failures < _GIVEN_UP:
-                    if (rows := self._same_bytes(part)) is not None:
-                        counts.unchanged += rows
-                        failures = 0
-                        continue
-                    failures += 1
+                sides: tuple[Side, Side] | None = (self.before, self.after)
+                narrowed = self._narrowing(part) if part is not None and self._narrowing else None
+                if narrowed is not None:
+                    sides = narrowed.sides
+                    counts.add_unchanged(narrowed.rows)
+                if sides is None:
+                    continue
                 connection, folder = database = database or stack.enter_context(pairing())
-                before = self._rows(self.before, part, folder / "before.arrow")
-                after = self._rows(self.after, part, folder / "after.arrow")
-                counts.unchanged += len(before.rows)
+                before = self._rows(sides[0], part, folder / "before.arrow")
+                after = self._rows(sides[1], part, folder / "after.arrow")
+                if narrowed is None:
+                    counts.add_unchanged(len(before.rows))
                 for pairs in changed_pairs(
-                    connection, before.hashes, after.hashes, may_repeat=not self._has_unique_keys
+                    connection, before.hashes, after.hashes, may_repeat=not self.has_unique_keys
                 ):
                     yield from self._feed(before.rows, after.rows, pairs, counts)
+
+    @cached_property
+    def _narrowing(self) -> Narrowing | None:
+        return None if self.narrow is None else self.narrow(self)
 
     @property
     def _is_by_key_groups(self) -> bool:
@@ -251,33 +275,10 @@ class TableDiff:
             yield KeyGroupRange(start, end - 1)
 
     @property
-    def _has_unique_keys(self) -> bool:
+    def has_unique_keys(self) -> bool:
+        """Whether the table consists of entries, and each key has one row."""
         state = self.before.table.states[0]
         return state.kind.is_keyed and not state.scope.is_local
-
-    @property
-    def _may_compare_bytes(self) -> bool:
-        """Whether equal bytes mean equal values, and the table consists of entries."""
-        before, after = self.before, self.after
-        kryo = {
-            side.operator.kryo.version if side.operator.kryo else None for side in (before, after)
-        }
-        is_same = set(before.table.states) == set(after.table.states) and len(kryo) == 1
-        return is_same and self._has_unique_keys
-
-    def _same_bytes(self, key_groups: KeyGroupRange) -> int | None:
-        """Number of rows, if all entries are the same bytes."""
-        before, after = self._digests
-        try:
-            first = before.of(key_groups, with_rows=True)
-            is_same = first.sums == after.of(key_groups, with_rows=False).sums
-        except SavepointError:
-            return None  # decoding may succeed, or raises the error
-        return first.row_count() if is_same else None
-
-    @cached_property
-    def _digests(self) -> tuple[EntryDigests, EntryDigests]:
-        return self.before.digests(), self.after.digests()
 
     def _rows(self, side: Side, key_groups: KeyGroupRange | None, path: Path) -> _Rows:
         """Rows in memory, or in a file for a large table."""
@@ -355,7 +356,7 @@ class TableDiff:
         counts.deleted += len(deleted)
         counts.inserted += len(inserted)
         counts.updated += count
-        counts.unchanged -= len(deleted) + count
+        counts.add_unchanged(-len(deleted) - count)
         if len(deleted):
             yield from self._shaped(rows_at(before, deleted), ["delete"] * len(deleted))
         if len(inserted):
@@ -368,7 +369,9 @@ class TableDiff:
 
     def _shaped(self, rows: pa.Table, kinds: list[str]) -> Iterator[pa.RecordBatch]:
         kind = pa.array(kinds, pa.string())
-        return iter(rows.add_column(0, CHANGE_TYPE, kind).cast(self.schema).to_batches())
+        # No cast: Arrow casts no null of a struct whose fields are never null.
+        columns = [kind, *rows.columns]
+        return iter(pa.Table.from_arrays(columns, schema=self.schema).to_batches())
 
 
 def compared_columns(before: Side, after: Side) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -88,6 +88,8 @@ class Verification:
         if depth not in ("quick", "deep"):
             raise ValueError(f"depth is {depth!r}, expected 'quick' or 'deep'")
         checked = [_OperatorChecks.of(operator) for operator in snapshot.operators()]
+        for checks in checked:
+            checks.check_references(snapshot.metadata.checkpoint_id)
         files = {place: size for checks in checked for place, size in checks.files.items()}
         entries = 0
         if depth == "deep":
@@ -166,6 +168,22 @@ class _OperatorChecks:
             seen.faults += header_faults(directory, subtask, frozenset(seen.unreadable))
         seen.faults += type_faults(directory, record, operator.catalog.states, operator.kryo)
         return seen
+
+    def check_references(self, checkpoint_id: int) -> None:
+        """Names the checkpoints that the state of subtasks is of, if it is not of this one."""
+        references = {it.index: it.reference_checkpoint for it in self.operator.record.subtasks}
+        for index, fault in enumerate(self.faults):
+            other = None if fault.subtask is None else references.get(fault.subtask)
+            if other is not None and fault.check is Check.FILES:
+                cost = (
+                    f"{fault.cost}; it is state of checkpoint {other}, which others may need, too"
+                )
+                self.faults[index] = replace(fault, cost=cost)
+        for subtask, other in references.items():
+            if other is not None and not 0 <= other <= checkpoint_id:
+                problem = f"state of checkpoint {other}, expected none after {checkpoint_id}"
+                fault = Fault(Severity.DAMAGE, Check.METADATA, problem, subtask=subtask)
+                self.faults.append(replace(fault, file=self.operator.directory.metadata_path))
 
     def named_faults(self) -> Iterator[Fault]:
         """All faults; state that can't be read is named once, wherever it lies."""

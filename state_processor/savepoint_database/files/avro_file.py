@@ -1,4 +1,4 @@
-"""Avro files: Arrow types as Avro's, and rows as Python objects, because no Arrow library writes them.
+"""Avro files: Arrow types as Avro's. Rows of nested values are Python objects on their way.
 
 | Arrow                       | Avro                                                              |
 |-----------------------------|-------------------------------------------------------------------|
@@ -22,18 +22,22 @@ attribute ``column`` of the field then has the original name.
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
 from contextlib import contextmanager
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
-import fastavro
+import numpy as np
 import pyarrow as pa
 
+from savepoint_database.files.avro_rows import are_single, encoded_integer, encoded_rows
 from savepoint_database.files.text_files import whole_column
 from savepoint_database.types.spark_values import converted, entries_type
 from savepoint_database.types.sql_names import unused
+from savepoint_formats.extras import imported
+from savepoint_formats.program.byte_ranges import ranges_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -73,6 +77,8 @@ _PLAIN = {
 }
 
 _ROWS = 10_000
+_BLOCK_SIZE = 1 << 18
+_SYNC_SIZE = 16
 _MAGIC = b"Obj\x01"
 
 # Errors of a reader in Cython for bytes that don't fit the schema.
@@ -230,14 +236,43 @@ def _logical_type(logical: str, avro_type: Json) -> pa.DataType:
 
 def write_avro(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     """Writes tables as records."""
-    rows = chain.from_iterable(map(_records, tables))
-    fastavro.writer(file, avro_schema(schema), rows, codec="deflate", strict=True)
+    record, stored = avro_schema(schema), stored_type(pa.struct(list(schema)))
+    if not are_single(stored):
+        rows = chain.from_iterable(map(_records, tables))
+        imported("fastavro").writer(file, record, rows, codec="deflate", strict=True)
+        return
+    sync = os.urandom(_SYNC_SIZE)
+    imported("fastavro").writer(file, record, [], codec="deflate", sync_marker=sync)
+    for stored_rows in map(_stored_rows, tables):
+        for start in range(0, len(stored_rows), _ROWS):
+            for number, data in _blocks(encoded_rows(stored_rows[start : start + _ROWS])):
+                for part in (encoded_integer(number), encoded_integer(len(data)), data, sync):
+                    file.write(part)
+
+
+def _blocks(rows: pa.LargeBinaryArray) -> Iterator[tuple[int, bytes]]:
+    """Number of rows and compressed bytes of blocks, which have ``_BLOCK_SIZE`` bytes or a row more."""
+    content, ranges = ranges_in(rows)
+    start = 0
+    while start < len(rows):
+        first = int(ranges.starts[start])
+        end = int(np.searchsorted(ranges.ends, first + _BLOCK_SIZE, "right"))
+        end = min(max(end, start + 1), len(rows))
+        # Avro's deflate has neither zlib's header nor its checksum.
+        compress = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        data = compress.compress(content[first : int(ranges.ends[end - 1])].data)
+        yield end - start, data + compress.flush()
+        start = end
+
+
+def _stored_rows(table: pa.Table) -> pa.StructArray:
+    columns = [whole_column(column) for column in table.columns]
+    rows = pa.StructArray.from_arrays(columns, fields=list(table.schema))
+    return converted(rows, stored_type(rows.type), _stored)
 
 
 def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
-    columns = [whole_column(column) for column in table.columns]
-    rows = pa.StructArray.from_arrays(columns, fields=list(table.schema))
-    stored = converted(rows, stored_type(rows.type), _stored)
+    stored = _stored_rows(table)
     for start in range(0, len(stored), _ROWS):
         yield from stored[start : start + _ROWS].to_pylist(maps_as_pydicts="strict")
 
@@ -278,6 +313,6 @@ def _opened(split: FileSplit) -> Iterator[Any]:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise split.error(f"it is no Avro file, which begins with {_MAGIC!r}")
         with location.filesystem.open_input_stream(location.path, compression=None) as file:
-            yield fastavro.reader(file)
+            yield imported("fastavro").reader(file)
     except _DAMAGE as error:
         raise split.error(f"it can't be read as Avro: {error}") from error

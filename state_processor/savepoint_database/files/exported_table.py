@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_database.files.table_files import FORMATS
-from savepoint_database.files.table_format import TableFormat
-from savepoint_database.files.table_targets import TableTarget, write_to_target
+from savepoint_database.files.table_format import TableFormat, TableTarget
 from savepoint_database.files.text_files import without_formulas
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_formats.errors import TableFileError
+from savepoint_formats.lazy_names import named
 from savepoint_formats.locations import path_text
 from savepoint_formats.new_snapshot import expect_free, whole_file
 from savepoint_formats.values import checked_nanoseconds
@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from savepoint_formats.locations import PathText
     from savepoint_formats.scan import Split, TableScan
 
-# Limits of the rows encoded at once; in Parquet, of a row group.
-_TABLE_SIZE = 64 << 20
-_TABLE_ROWS = 1 << 20
+_WRITE_TABLE = "savepoint_extensions.databases.table_targets:write_to_target"
+
+# Rows encoded at once; in Parquet, a row group. DuckDB has copies of them.
+_TABLE_ROWS = 1 << 19
+_DUCKDB_ROWS = 1 << 18
+_ROW_SIZE = 64
+"""Bytes of a row above which there are fewer at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +113,9 @@ def export_table(
     if isinstance(form, TableFormat):
         size = write_table_file(path, form, schema, batches(), is_overwritten=overwrite)
     else:
-        tables = _tables(schema, batches())
-        size = write_to_target(form, scan, path, schema, tables, is_overwritten=overwrite)
+        limit = _DUCKDB_ROWS if form is TableTarget.DUCKDB else _TABLE_ROWS
+        tables = _tables(schema, batches(), limit)
+        size = named(_WRITE_TABLE)(form, scan, path, schema, tables, is_overwritten=overwrite)
     seconds = round(perf_counter() - start, 3)
     return ExportedTable(path, form, tuple(scan.schema.names), rows, size, seconds)
 
@@ -129,20 +134,21 @@ def write_table_file(
     """
     with whole_file(path, is_overwritten=is_overwritten) as file:
         try:
-            FORMATS[table_format].write(file, schema, _tables(schema, batches))
+            FORMATS[table_format].write(file, schema, _tables(schema, batches, _TABLE_ROWS))
         except pa.ArrowException as error:
             raise TableFileError(f"{path} can't be written as {table_format}: {error}") from error
         return int(file.tell())
 
 
-def _tables(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _tables(schema: pa.Schema, batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Table]:
     gathered: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         gathered.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
+        # Buffers have room that ``nbytes`` doesn't count.
+        rows, size = rows + batch.num_rows, size + batch.get_total_buffer_size()
         del batch
-        if rows >= _TABLE_ROWS or size >= _TABLE_SIZE:
+        if rows >= limit or size >= limit * _ROW_SIZE:
             yield _joined(gathered, schema)
             rows = size = 0
     if rows:

@@ -58,6 +58,7 @@ def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Ta
         del first
         for table in tables:
             writer.write_table(table)
+            del table  # else it would stay until the next one is gathered
 
 
 def _largest(column: pa.ChunkedArray) -> int:

@@ -1,4 +1,4 @@
-"""Formats of files for export and import."""
+"""Formats of files for export and import, and databases that an export writes to."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ class TableFormat(StrEnum):
     def has_types(self) -> bool:
         """Whether a file stores the types of its columns."""
         return self in (TableFormat.PARQUET, TableFormat.AVRO)
+
+
+class TableTarget(StrEnum):
+    """A database that an export writes to."""
+
+    DUCKDB = "duckdb"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ from savepoint_database.types.yaml_section import YamlSection, yaml_text
 from savepoint_formats.bytes import DataOutputView
 from savepoint_formats.errors import DescriptionError, KeyTypeError
 from savepoint_formats.key_groups import OperatorId
-from savepoint_formats.python_state.job_source import KEY, job_types
+from savepoint_formats.python_state.job_source import job_types
+from savepoint_formats.python_state.stored_forms import KEY
 from savepoint_formats.python_state.type_texts import state_layout, type_layout
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 

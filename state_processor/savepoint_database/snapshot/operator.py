@@ -18,11 +18,11 @@ from savepoint_formats.errors import (
     NotFoundError,
     OperatorNotFoundError,
     StateNotFoundError,
-    UnknownUidWarning,
 )
 from savepoint_formats.key_groups import OperatorId
 from savepoint_formats.layout import holds_kryo
 from savepoint_formats.printable import did_you_mean, html_table
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 from savepoint_formats.snapshots import WrittenKryo, with_described_subclasses
 from savepoint_formats.tables import (
     KEYED_STATE,

@@ -26,18 +26,18 @@ from pyarrow import fs
 from savepoint_database.snapshot.description import kind_of
 from savepoint_database.types.record_tables import record_table
 from savepoint_formats.bytes import DataInputView
-from savepoint_formats.errors import NewestSnapshotWarning, SavepointError, SavepointNotFoundError
+from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from savepoint_formats.locations import (
     METADATA_FILE,
     Location,
     PathRules,
     SnapshotDirectory,
-    is_local,
     path_in_store,
     path_of,
     path_text,
     reading_errors,
     store_of,
+    uri_below,
 )
 from savepoint_formats.metadata import (
     CheckpointMetadata,
@@ -48,6 +48,7 @@ from savepoint_formats.metadata import (
     stream_references,
 )
 from savepoint_formats.printable import html_records, without_secrets
+from savepoint_formats.savepoint_warnings import NewestSnapshotWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
 _SHARED = ("shared", "taskowned")
 _UNFINISHED = re.compile(r"chk-\d+|savepoint-[0-9a-f]{6}-[0-9a-f]{12}")
 _OF_JOB = re.compile(r"(chk)-\d+|(savepoint-[0-9a-f]{6})-[0-9a-f]{12}")
+
+# A backup has its time in its name, since copies of it have other times.
+_BACKUP = re.compile(r"backup-(\d{8}T\d{6})Z-.+")
 
 _JOBS_DEPTH = 2
 
@@ -289,12 +293,7 @@ class _Directory:
 
     def uri_of(self, below: str) -> str:
         """Path of a folder in the user's spelling of the directory."""
-        if not below:
-            return self.uri
-        if is_local(self.uri):
-            return posixpath.join(self.uri, below)
-        base, mark, options = self.uri.partition("?")
-        return f"{base.rstrip('/')}/{below}{mark}{options}"
+        return uri_below(self.uri, below)
 
     def _snapshot(self, below: str, own_size: int) -> RetainedSnapshot:
         path = self.uri_of(below)
@@ -302,6 +301,9 @@ class _Directory:
         if written is None:
             problem = f"no {METADATA_FILE}: it was not completed, or is under way"
             return RetainedSnapshot(path, None, None, "", 0, own_size, 0, False, problem)
+        if named := _BACKUP.fullmatch(posixpath.basename(below)):
+            with suppress(ValueError):
+                written = datetime.strptime(f"{named[1]}+0000", "%Y%m%dT%H%M%S%z")
         time = written.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"
         try:
             directory = SnapshotDirectory.of(path, self.rules)
@@ -354,7 +356,8 @@ class _Directory:
             case FileStream(_, path) | SegmentStream(_, _, _, path):
                 return self._size_of(directory, path)
             case RelativeFile(path, _):
-                return self.sizes.get(posixpath.join(directory.location.path, path))
+                below = posixpath.join(directory.location.path, path)
+                return self.sizes.get(posixpath.normpath(below))
             case _:
                 return None
 

@@ -31,15 +31,12 @@ from savepoint_database.snapshot.query_plan import QUERY_NODES
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms, with_old_keywords
-from savepoint_formats.errors import (
-    OperatorNotFoundError,
-    PlanError,
-    UnreadTableWarning,
-)
+from savepoint_formats.errors import OperatorNotFoundError, PlanError
 from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.lazy_names import named
 from savepoint_formats.locations import PathRules, is_live, path_text
-from savepoint_formats.printable import html_table, without_secrets
+from savepoint_formats.printable import html_records, without_secrets
+from savepoint_formats.savepoint_warnings import UnreadTableWarning
 from savepoint_formats.scan import ReadOptions
 
 if TYPE_CHECKING:
@@ -253,16 +250,9 @@ class Snapshot:
         )
 
     def _repr_html_(self) -> str:
-        names = ("table", "columns", "kind of state")
-        rows = (
-            (
-                table.table,
-                ", ".join(table.columns),
-                ", ".join(table.kinds) or "; ".join(table.problems),
-            )
-            for table in self.tables()
-        )
-        return html_table(repr(self), names, rows)
+        tables = self.tables()
+        problems = ["problems"] * any(table.problems for table in tables)
+        return html_records(repr(self), tables, ("table", "columns", "kinds", *problems))
 
     def describe(self) -> SavepointDescription:
         """The savepoint on one page. Reads the headers of all state files."""
@@ -276,9 +266,7 @@ class Snapshot:
             PlanError: The savepoint was opened without the plan of its job.
         """
         if self.plan is None:
-            raise PlanError(
-                "only the plan tells the operators of a query: open the savepoint with plan="
-            )
+            raise PlanError("only a plan tells a query's operators: open the savepoint with plan=")
         return list(named(QUERY_NODES)(self.plan, self._operators))
 
     def tables(self) -> list[TableDescription]:
@@ -323,9 +311,8 @@ class Snapshot:
             if not described.columns:
                 others = len(described.problems) - 1
                 more = f" (and {others} more)" if others else ""
-                message = (
-                    f"table {described.table} could not be read: {described.problems[0]}{more}"
-                )
+                problem = f"{described.problems[0]}{more}"
+                message = f"table {described.table} could not be read: {problem}"
                 warnings.warn(message, UnreadTableWarning, stacklevel=3)
 
     def table(self, name: str) -> tuple[Operator, Table]:

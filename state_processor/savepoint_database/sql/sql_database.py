@@ -18,8 +18,10 @@ from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
 from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows, counted_columns, scanned_keys
 from savepoint_database.sql.sql_text import Dialect, listing, rewritten, without_explain
 from savepoint_database.types.sql_names import distinct, double_quoted, nodes, parse_tree
-from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
+from savepoint_formats.errors import QueryError, SavepointError
+from savepoint_formats.lazy_names import named
 from savepoint_formats.printable import did_you_mean
+from savepoint_formats.savepoint_warnings import UnreadTableWarning
 from savepoint_formats.scan import ReadOptions
 from savepoint_formats.tables import KEY
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_database.sql.table_cache import TableCache
     from savepoint_database.types.timer_dates import Times
+
+_FUNCTIONS = {"changes": "savepoint_extensions.change_feed.sql_function:define_changes"}
+"""Table functions of extensions; each makes what its call in a query's tree needs."""
 
 _BATCH_ROWS = 1 << 16
 _QUERIES = {"SELECT", "EXPLAIN"}
@@ -114,6 +119,9 @@ class SqlDatabase:
                 )
             if any(map(_asks_for_tables, nodes(tree))):
                 self._register_all()
+            for call in (node["function"] for node in nodes(tree) if "function" in node):
+                if place := _FUNCTIONS.get(call.get("function_name")):
+                    named(place)(self._connection, self._snapshot, call)
             bases = (node for node in nodes(tree) if node.get("type") == "BASE_TABLE")
             for database, name in {(base["schema_name"], base["table_name"]) for base in bases}:
                 self._register(database, name)

@@ -115,6 +115,9 @@ class ClassLibrary:
     ) -> ClassLibrary:
         """The library of archives, of directories of class files and of sources, or ``DescriptionError``."""
         paths, folders = tuple(map(Path, places)), tuple(map(Path, sources))
+        for path in (*folders, *paths):
+            if not path.exists():
+                raise DescriptionError(f"{path} does not exist")
         for folder in folders:
             if not folder.is_dir():
                 raise DescriptionError(f"{folder} is not a directory of source files")

@@ -147,8 +147,15 @@ def shaped(data_type: pa.DataType) -> Convert | None:
         return element and (lambda value: [_if_any(element, item) for item in value])
     if pa.types.is_struct(data_type):
         names = tuple(field.name for field in data_type)
-        fields = [shaped(field.type) for field in data_type]
-        return partial(_shaped_struct, kind=record_class(names), fields=fields)
+        fields, kind = [shaped(field.type) for field in data_type], record_class(names)
+        if any(fields):
+            return lambda value: _shaped_struct(value, kind, fields)
+        # The most frequent form comes first: each update of a value that is a struct is a call.
+        return lambda value: (
+            tuple.__new__(kind, value)
+            if type(value) is tuple and len(value) == len(names)
+            else _shaped_struct(value, kind)
+        )
     return None
 
 
@@ -179,12 +186,10 @@ def _shaped_map(value: Any, keys: Convert | None, items: Convert | None) -> Any:
     return dict(_pairs(value.items(), keys, items))
 
 
-def _shaped_struct(value: Any, kind: type[Record], fields: list[Convert | None]) -> Any:
+def _shaped_struct(value: Any, kind: type[Record], fields: Sequence[Convert | None] = ()) -> Any:
     if type(value) is not kind:
-        value = fields_of(value, kind._names)
-    elif not any(fields):
-        return value
-    return kind(*map(_if_any, fields, value))
+        value = kind(*fields_of(value, kind._names))
+    return kind(*map(_if_any, fields, value)) if fields else value
 
 
 def _plain(array: pa.Array) -> list[Any]:

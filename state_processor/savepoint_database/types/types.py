@@ -151,10 +151,9 @@ def expect_type(value: object, what: str = "") -> TypeInformation:
     if isinstance(value, str):
         name = value.upper()
     is_known = name.isupper() and hasattr(Types, name)
-    given = (
-        "a " + type(value).__name__ if isinstance(value, str) or not is_known else f"Types.{name}"
-    )
-    call = f"Types.{name}(…)" if is_known and name not in PLAIN_TYPES else f"Types.{name}()"
+    is_call = is_known and not isinstance(value, str)
+    given = f"Types.{name}" if is_call else "a " + type(value).__name__
+    call = f"Types.{name}()" if name in PLAIN_TYPES else f"Types.{name}(…)"
     expected = call if is_known else "Types.LONG()"
     where = f"{what}: " if what else ""
     raise TypeError(f"{where}{given} is no type, expected a call such as {expected}")
@@ -308,10 +307,7 @@ class Types:
     @staticmethod
     def POJO(class_name: str, field_types: Mapping[str, TypeInformation]) -> TypeInformation:
         """A POJO: the Java class, and the types of its fields, which may be null."""
-        snapshots = {
-            name: expect_type(type_information).snapshot
-            for name, type_information in field_types.items()
-        }
+        snapshots = {name: expect_type(given).snapshot for name, given in field_types.items()}
         return TypeInformation(
             constructed.pojo(class_name, snapshots),
             f"Types.POJO({class_name!r}, {dict(field_types)})",
@@ -365,10 +361,7 @@ class Types:
 
     @staticmethod
     def custom(
-        snapshot_class: str,
-        *nested: TypeInformation,
-        version: int | None = None,
-        **fields: object,
+        snapshot_class: str, *nested: TypeInformation, version: int | None = None, **fields: object
     ) -> TypeInformation:
         """A type whose serializer a plug-in knows.
 

@@ -34,7 +34,7 @@ def test_an_update_and_other_key_groups_are_the_changes_of_pandas(
     both = next(frames).merge(next(frames), on="key")
     changed = both[(both["total_x"] != both["total_y"]) | (both["count_x"] != both["count_y"])]
     assert len(changed) > 0
-    found = first.diff(updated, table)
+    found = first.diff(updated, table, full=True)
     (counts,) = found.tables
     assert (counts.inserted, counts.deleted, counts.updated) == (0, 0, len(changed))
     assert counts.unchanged == len(both) - len(changed)

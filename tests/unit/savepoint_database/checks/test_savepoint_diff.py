@@ -15,7 +15,8 @@ from support.longs_by_text import savepoint_of_longs
 from support.slow_cases import slow_unless
 
 from savepoint_database.checks.savepoint_diff import DifferenceKind, SavepointDiff
-from savepoint_formats.errors import OperatorNotFoundError, TableNotFoundError, UnknownUidWarning
+from savepoint_formats.errors import OperatorNotFoundError, TableNotFoundError
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ PAIRS = [
     ("windows-1.20.5-hashmap-canonical", "windows-2.2.1-rocksdb-native"),
     ("sql-2.2.1-hashmap-canonical", "sql-1.20.5-rocksdb-native"),
 ]
-FAST = [(*PAIRS[0], 1 << 6), (*PAIRS[0], 1 << 26), (*PAIRS[4], 1 << 26)]
+FAST = [(*PAIRS[0], 1 << 6), (*PAIRS[0], 1 << 26)]
 
 
 def opened(path: Path | str) -> Savepoint:
@@ -111,7 +112,11 @@ def test_changes_are_those_of_pandas(
     assert counts.inserted == len(expected["insert"])
     assert counts.deleted == len(expected["delete"])
     assert counts.updated == is_other.sum()
-    assert counts.unchanged == (is_both & ~is_other).sum()
+    unchanged = (is_both & ~is_other).sum()
+    # Rows that need not be read are not counted, unless all are asked for.
+    assert counts.unchanged in (None, unchanged)
+    (all_counts,) = first.diff(second, TABLE, full=True).tables
+    assert all_counts.unchanged == unchanged
     assert found.is_equal == counts.is_equal == (before == after)
 
 

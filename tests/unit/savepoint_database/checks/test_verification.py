@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,61 +9,34 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.changed_metadata import with_operators
+from support.damaged_copies import (
+    INCREMENTAL,
+    MERGED,
+    ROCKSDB,
+    changed,
+    copied,
+    damage,
+    flipped,
+    only_damage,
+)
 from support.slow_cases import slow_unless
 
-from savepoint_formats.checks.faults import Check, Severity
-from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
+from savepoint_formats.checks.faults import Check
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.metadata import IncrementalHandle, KeyGroupsHandle
+from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.state_files.canonical_file import sections_of
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from savepoint_database.checks.verification import Verification
-    from savepoint_formats.checks.faults import Fault
-    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import OperatorState
 
 CANONICAL = "currency-1.20.5-hashmap-canonical"
 HEAP = "states-1.20.5-hashmap-native"
-ROCKSDB = "currency-2.2.1-rocksdb-native"
 CHANGELOG = "states-1.20.5-hashmap-changelog/chk-2"
-INCREMENTAL = "states-2.2.1-rocksdb-incremental/chk-2"
-MERGED = "states-2.2.1-rocksdb-filemerging/chk-2"
-
-Change = Callable[[bytearray], None]
 
 
 def snapshots(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.rglob("_metadata"))
-
-
-def copied(samples: Path, name: str, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(samples / name, tmp_path / "savepoint"))
-
-
-def changed(path: Path, change: Change) -> None:
-    data = bytearray(path.read_bytes())
-    change(data)
-    path.write_bytes(data)
-
-
-def flipped(offset: int, mask: int = 0xFF) -> Change:
-    def change(data: bytearray) -> None:
-        data[offset] ^= mask
-
-    return change
-
-
-def damage(found: Verification) -> list[Fault]:
-    assert (found.result == "damaged") == any(fault.is_damage for fault in found.faults)
-    return [fault for fault in found.faults if fault.severity is Severity.DAMAGE]
-
-
-def only_damage(found: Verification) -> Fault:
-    (fault,) = damage(found)
-    return fault
 
 
 def keyed_file(savepoint: Path, uid: str) -> tuple[Path, KeyGroupsHandle]:
@@ -239,131 +210,6 @@ def test_a_heap_section_of_another_key_group_is_named(samples: Path, tmp_path: P
     fault = only_damage(Savepoint.open(str(savepoint)).verify())
     assert (fault.check, fault.key_group) == (Check.SECTIONS, str(section.key_group))
     assert fault.offset == section.start
-
-
-def rocksdb_files(savepoint: Path) -> list[tuple[str, Path, StateFile, int]]:
-    """The files that have checksums: name to RocksDB, path, how they are read, and size."""
-    opened = Savepoint.open(str(savepoint))
-    subtasks = opened.operator("summarize").record.subtasks
-    (handle, *_) = (one.managed_keyed_state for one in subtasks if one.managed_keyed_state)
-    assert isinstance(handle, IncrementalHandle)
-    found = []
-    for one in (*handle.shared, *handle.private):
-        if one.name.endswith(".sst") or one.name.startswith("MANIFEST"):
-            file = opened.directory.file(one.stream)
-            assert file.location is not None
-            found.append((one.name, Path(file.location.path), file, one.stream.size))
-    return found
-
-
-def test_every_flipped_byte_of_a_table_of_rocksdb_is_told(samples: Path, tmp_path: Path) -> None:
-    savepoint = copied(samples, ROCKSDB, tmp_path)
-    for name, path, file, size in rocksdb_files(savepoint):
-        assert list(rocksdb_faults(file, name, size)) == []
-        whole = path.read_bytes()
-        # Of the footer, zeros fill up what the places of two blocks leave.
-        end = len(whole) - 53 if name.endswith(".sst") else len(whole)
-        for offset in (*range(0, end, max(1, end // 100)), len(whole) - 1):
-            changed(path, flipped(offset))
-            faults = list(rocksdb_faults(file, name, size))
-            assert faults, (name, offset)
-            assert {(fault.check, fault.is_damage) for fault in faults} == {(Check.CHECKSUMS, True)}
-            path.write_bytes(whole)
-
-
-def test_damaged_files_of_rocksdb_are_named_once_each(samples: Path, tmp_path: Path) -> None:
-    savepoint = copied(samples, ROCKSDB, tmp_path)
-    files = rocksdb_files(savepoint)
-    for _, path, _, _ in files:
-        changed(path, flipped(10))
-    faults = damage(Savepoint.open(str(savepoint), uids=["summarize"]).verify())
-    checksums = [fault.file for fault in faults if fault.check is Check.CHECKSUMS]
-    assert len(checksums) == len(set(checksums)) == len(files)
-    assert {fault.operator for fault in faults} == {"summarize"}
-    sections = [fault for fault in faults if fault.check is Check.SECTIONS]
-    assert {fault.state for fault in sections} == {"total", "count"}
-    # What is wrong with a table is one fault, and not one of each key group.
-    places = [(fault.subtask, fault.state, fault.file, fault.offset) for fault in sections]
-    assert len(places) == len(set(places))
-
-
-def with_handles(
-    samples: Path, out: Path, name: str, change: Callable[[IncrementalHandle], IncrementalHandle]
-) -> Path:
-    """A copy of a sample with other handles of the files of RocksDB."""
-
-    def changed(operator: OperatorState) -> OperatorState:
-        subtasks = [
-            replace(one, managed_keyed_state=change(one.managed_keyed_state))
-            if isinstance(one.managed_keyed_state, IncrementalHandle)
-            else one
-            for one in operator.subtasks
-        ]
-        return replace(operator, subtasks=tuple(subtasks))
-
-    job, _, below = name.partition("/")
-    return with_operators(samples / job, out, changed, below)
-
-
-def test_key_groups_beyond_the_last_one(samples: Path, tmp_path: Path) -> None:
-    def beyond(handle: IncrementalHandle) -> IncrementalHandle:
-        return replace(handle, key_groups=KeyGroupRange(handle.key_groups.start, 255))
-
-    savepoint = with_handles(samples, tmp_path / "changed", ROCKSDB, beyond)
-    faults = damage(Savepoint.open(str(savepoint)).verify())
-    assert Check.METADATA in {fault.check for fault in faults}
-
-
-@pytest.mark.parametrize("name", [ROCKSDB, INCREMENTAL, MERGED])
-def test_tables_are_those_that_the_manifest_lists(samples: Path, tmp_path: Path, name: str) -> None:
-    lost: list[str] = []
-
-    def without(handle: IncrementalHandle) -> IncrementalHandle:
-        kept, last = list(handle.shared), list(handle.private)
-        tables = kept if any(one.name.endswith(".sst") for one in kept) else last
-        one = next(one for one in tables if one.name.endswith(".sst"))
-        tables.remove(one)
-        lost.append(one.name)
-        return replace(handle, shared=tuple(kept), private=tuple(last))
-
-    savepoint = with_handles(samples, tmp_path / "without", name, without)
-    faults = damage(Savepoint.open(str(savepoint)).verify())
-    assert sorted(fault.problem for fault in faults) == sorted(
-        f"the manifest lists {table}, which the handle does not have" for table in lost
-    )
-    assert {(one.check, one.cost) for one in faults} == {
-        (Check.FILES, "all keyed state of the subtask: RocksDB does not open")
-    }
-
-    def foreign(handle: IncrementalHandle) -> IncrementalHandle:
-        files = (*handle.shared, *handle.private)
-        one = next(one for one in files if one.name.endswith(".sst"))
-        return replace(handle, shared=(*handle.shared, replace(one, name="900000.sst")))
-
-    savepoint = with_handles(samples, tmp_path / "foreign", name, foreign)
-    faults = damage(Savepoint.open(str(savepoint)).verify())
-    told = {one.problem for one in faults if one.check is Check.FILES}
-    assert told == {"the handle has 900000.sst, which the manifest does not list"}
-    assert len({(one.operator, one.subtask) for one in faults}) == len(lost)
-
-
-def test_each_piece_of_a_file_of_rocksdb_is_looked_at(samples: Path, tmp_path: Path) -> None:
-    """A manifest lies behind tables in the same file if Flink merges small files."""
-    job, _, below = MERGED.partition("/")
-    savepoint = copied(samples, job, tmp_path) / below
-    opened, manifests = Savepoint.open(str(savepoint)), []
-    for subtask in opened.operator("stateful").record.subtasks:
-        handle = subtask.managed_keyed_state
-        assert isinstance(handle, IncrementalHandle)
-        (stream,) = (one.stream for one in handle.private if one.name.startswith("MANIFEST"))
-        file = opened.directory.file(stream)
-        assert file.start
-        assert file.location
-        manifests.append(file.path)
-        changed(Path(file.location.path), flipped(file.start + stream.size - 1))
-    faults = damage(Savepoint.open(str(savepoint)).verify())
-    assert {one.check for one in faults} == {Check.CHECKSUMS}
-    assert [one.file for one in faults] == manifests
 
 
 @pytest.mark.usefixtures("slow")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import fastavro
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 from support.sample_rows import Sample
@@ -272,6 +273,25 @@ def test_large_values_have_no_statistics_which_would_copy_them(tmp_path: Path) -
     assert stored.read().equals(pa.concat_tables(tables))
     columns = [stored.metadata.row_group(0).column(index) for index in range(3)]
     assert [column.is_stats_set for column in columns] == [True, False, True]
+
+
+def test_half_a_million_rows_are_in_memory_at_once(tmp_path: Path) -> None:
+    schema, count, most = pa.schema({"id": pa.int64()}), 1 << 16, 1 << 19
+    before = pa.total_allocated_bytes()
+    held: list[int] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(40):
+            ids = pc.add(pa.array(range(count), pa.int64()), number * count)
+            yield pa.RecordBatch.from_arrays([ids], schema=schema)
+            held.append(pa.total_allocated_bytes() - before)
+
+    path = str(tmp_path / "rows.parquet")
+    write_table_file(path, TableFormat.PARQUET, schema, batches(), is_overwritten=False)
+    stored = parquet.ParquetFile(path).metadata
+    rows = [stored.row_group(number).num_rows for number in range(stored.num_row_groups)]
+    assert rows == [most] * 5
+    assert max(held) < 8 * (most + 4 * count)
 
 
 def test_no_rows_are_a_file_of_parquet_without_row_groups(tmp_path: Path) -> None:

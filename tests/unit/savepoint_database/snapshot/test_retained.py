@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint_database.snapshot import retained
-from savepoint_formats.errors import (
-    NewestSnapshotWarning,
-    SavepointNotFoundError,
-    UnreachableError,
-)
+from savepoint_formats.errors import SavepointNotFoundError, UnreachableError
+from savepoint_formats.savepoint_warnings import NewestSnapshotWarning
 from state_processor import Savepoint, snapshots
 
 if TYPE_CHECKING:
@@ -150,6 +147,7 @@ def test_what_is_no_directory_has_no_snapshots(tmp_path: Path) -> None:
         snapshots("nosuch://bucket/checkpoints")
 
 
+@pytest.mark.usefixtures("slow")
 def test_on_an_object_store(checkpoints: Path, s3_server: S3Server) -> None:
     bucket = s3_server.bucket("retained")
     for file in checkpoints.rglob("*"):

@@ -15,7 +15,6 @@ from support.scala_rows import (
     stored_states,
     without_order,
 )
-from support.slow_cases import slow_unless
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.layout import holds_kryo
@@ -80,7 +79,8 @@ def in_json(text: str) -> Any:
     return {"$type": value["$class"]}
 
 
-@pytest.mark.parametrize("case", slow_unless("flinkx-2.2.1-hashmap-canonical".__eq__, CASES))
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("case", CASES)
 def test_every_value_is_written_as_the_job_wrote_it(corpus: Path, case: str) -> None:
     savepoint = Savepoint.open(str(corpus / "scala" / case / "savepoint"), uids=UIDS)
     count = 0

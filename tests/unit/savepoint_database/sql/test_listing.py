@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.sample_rows import Sample, copy_of, file_of
 
-from savepoint_formats.errors import TableNotFoundError, UnreadTableWarning
+from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.savepoint_warnings import UnreadTableWarning
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ OPTIONS = ReadOptions(undescribed_subclasses="bytes", nanoseconds="text")
 
 def until(count: int) -> None:
     """Waits until so many threads read splits; fails if they never do."""
-    for _ in range(200):
+    for _ in range(2400):
         if sum(thread.name == THREAD for thread in threading.enumerate()) == count:
             return
         time.sleep(0.05)

@@ -192,6 +192,7 @@ class TestWhatIsRead:
             file_of(savepoint, f"currency_converter {subtask}: operator state").unlink()
         assert savepoint.sql("FROM summarize.keyed_state").num_rows == 24
 
+    @pytest.mark.usefixtures("slow")
     def test_without_spark(self) -> None:
         program = (
             "import sys; from state_processor import Savepoint;"

@@ -222,6 +222,9 @@ def test_other_files_are_no_library(tmp_path: Path) -> None:
     (tmp_path / "app.txt").write_text("shop", encoding="utf-8")
     with pytest.raises(DescriptionError, match="neither a jar nor a directory of class files"):
         ClassLibrary.of([tmp_path / "app.txt"])
+    for places in (([tmp_path / "gone.jar"],), ((), [tmp_path / "gone"])):
+        with pytest.raises(DescriptionError, match=r"gone(\.jar)? does not exist$"):
+            ClassLibrary.of(*places)
     large = io.BytesIO()
     with zipfile.ZipFile(large, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("shop/Large.class", bytes(17 << 20))
@@ -281,6 +284,7 @@ def test_a_class_file_names_a_class_that_java_forbids() -> None:
         described_class("shop.Parcel", {"shop/Parcel": changed}.get)
 
 
+@pytest.mark.usefixtures("slow")
 def test_it_is_told_how_many_values_were_looked_at() -> None:
     looked_at: list[int] = []
     savepoint = opened("objects-1.20.5-hashmap-native", (CARD,))

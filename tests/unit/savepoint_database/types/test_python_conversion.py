@@ -13,6 +13,7 @@ from savepoint_database.types.python_conversion import (
     OutputRows,
     map_entries,
     python_values,
+    shaped,
 )
 from savepoint_spark.reading.states import MapState, hold
 
@@ -108,3 +109,20 @@ def test_rows_beyond_a_batch_make_another() -> None:
     column = written(list(range(BATCH_ROWS + 1)), pa.int64())
     assert [len(chunk) for chunk in column.chunks] == [BATCH_ROWS, 1]
     assert column.to_pylist() == list(range(BATCH_ROWS + 1))
+
+
+def test_a_struct_of_any_form_becomes_a_record() -> None:
+    shape = shaped(pa.struct({"a": pa.int64(), "b": pa.string()}))
+    assert shape is not None
+    record = shape((1, "x"))
+    assert (record.a, record.b) == (1, "x")
+    assert shape(record) is record
+    for other in ([1, "x"], {"b": "x", "a": 1}, Row(b="x", a=1)):
+        assert shape(other) == record
+        assert type(shape(other)) is type(record)
+    for wrong in ((1,), (1, "x", 2), {"a": 1, "c": 2}):
+        with pytest.raises(ValueError, match=r"expected|c"):
+            shape(wrong)
+    inside = shaped(pa.struct({"inner": pa.struct({"a": pa.int64()}), "b": pa.int64()}))
+    assert inside is not None
+    assert inside(((5,), None)).inner.a == 5

@@ -11,10 +11,10 @@ import os
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from collections import deque
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from enum import StrEnum
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -23,7 +23,9 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
-from savepoint_database.files.target_schema import (
+from savepoint_database.files import TableTarget
+from savepoint_database.types import double_quoted
+from savepoint_extensions.databases.target_schema import (
     COMMENT,
     DELTA,
     DUCKDB,
@@ -33,7 +35,6 @@ from savepoint_database.files.target_schema import (
     target_schema,
     target_table,
 )
-from savepoint_database.types.sql_names import double_quoted
 from savepoint_formats.errors import SavepointError, TableFileError
 from savepoint_formats.extras import imported
 from savepoint_formats.locations import Location, path_in_store, scheme_of
@@ -47,21 +48,17 @@ if TYPE_CHECKING:
     Tables = Iterator[pa.Table]
 
 # Tables of rows per Parquet file of Delta, and per commit of data to Iceberg, which holds them in memory.
-_TABLES_PER_DELTA_FILE = 16
-_TABLES_PER_APPEND = 4
+_TABLES_PER_DELTA_FILE = 32
+_TABLES_PER_APPEND = 8
 
 _ICEBERG_FILE = ".pyiceberg.yaml"
 
-# Without a limit, DuckDB keeps written blocks in memory until 80 % of it are full.
-_DUCKDB_MEMORY = "512MB"
-
-
-class TableTarget(StrEnum):
-    """A database that an export writes to."""
-
-    DUCKDB = "duckdb"
-    DELTA = "delta"
-    ICEBERG = "iceberg"
+# DuckDB keeps written blocks in memory until the limit is full, and each thread has rows of its own.
+_DUCKDB_MEMORY = "64MiB"
+_LARGE_ROW = 4096
+_DUCKDB_LARGE = 512 << 20
+_COPIES = 8
+_VECTOR_ROWS = 2048  # DuckDB writes, and reads, so many at once, with all their values in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +102,15 @@ def write_duckdb(table: NewTable, rows: Tables) -> int:
             f"{table.place} is not a local path, and DuckDB writes to no other: write a file here and copy it"
         )
     path = path_in_store(table.place)
-    if os.path.exists(path):
-        _add_to_database(path, table, rows)
-    else:
-        with _new_database(path) as written:
+    try:
+        with nullcontext(path) if os.path.exists(path) else _new_database(path) as written:
             _add_to_database(written, table, rows)
+    except duckdb.Error as error:
+        if "memory_limit" not in str(error):
+            raise
+        raise TableFileError(
+            f"{table.place} needs more memory for these rows than DuckDB gets; export them as Parquet"
+        ) from error
     return os.path.getsize(path)
 
 
@@ -124,7 +125,7 @@ def _new_database(path: str) -> Iterator[str]:
 
 
 def _add_to_database(path: str, table: NewTable, rows: Tables) -> None:
-    with duckdb.connect(path, config={"memory_limit": _DUCKDB_MEMORY}) as database:
+    with duckdb.connect(path, config={"memory_limit": _DUCKDB_MEMORY, "threads": 2}) as database:
         # With the name of the database, an operator may have the name of the file.
         ((catalog,),) = database.execute("SELECT current_database()").fetchall()
         schema = f"{double_quoted(catalog)}.{double_quoted(table.operator)}"
@@ -138,17 +139,30 @@ def _add_to_database(path: str, table: NewTable, rows: Tables) -> None:
         if is_there and not table.is_overwritten:
             raise table.exists()
         database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        empty = database.from_arrow(table.schema.empty_table())
         database.execute(f"DROP TABLE IF EXISTS {full_name}")
-        empty.create(full_name)
+        database.from_arrow(table.schema.empty_table()).create(full_name)
+        limit, recent = 0, deque[tuple[int, int]]()
         for row_table in rows:
+            if row_table.nbytes > _LARGE_ROW * row_table.num_rows:
+                limit = max(limit, _memory_of_large(row_table, recent))
+                database.execute(f"SET memory_limit = '{limit}B'")
             # A registered view would be kept, with its rows, until the end of the transaction.
             database.from_arrow(row_table).insert_into(full_name)
+            del row_table
         database.execute(f"COMMENT ON TABLE {full_name} IS {_text(table.comment)}")
         for column, comment in table.comments().items():
             named = f"{full_name}.{double_quoted(column)}"
             database.execute(f"COMMENT ON COLUMN {named} IS {_text(comment)}")
         database.commit()
+
+
+def _memory_of_large(table: pa.Table, recent: deque[tuple[int, int]]) -> int:
+    """Bytes that DuckDB needs for large rows; ``recent`` has numbers of rows before, and their bytes."""
+    while sum(count for count, _ in [*recent][1:]) >= _VECTOR_ROWS:
+        recent.popleft()
+    recent.append((table.num_rows, table.nbytes))
+    together = sum(size for _, size in recent)
+    return max(_DUCKDB_LARGE, _COPIES * recent[-1][1], together + together // 4)
 
 
 def _text(text: str) -> str:
@@ -368,7 +382,8 @@ def write_to_target(
     operator = scan.full_name.removesuffix(f".{name}")
     table = NewTable(place, operator, name, table_comment(scan), wanted, is_overwritten)
     try:
-        return write(table, (target_table(rows, wanted) for rows in tables))
+        # A loop would keep a table while the next one is gathered.
+        return write(table, map(target_table, tables, repeat(wanted)))
     except SavepointError:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError, *_errors(target)) as error:

@@ -16,8 +16,9 @@ from support.databases import Database
 from support.sample_rows import Sample
 
 from savepoint_database.files import TableTarget
-from savepoint_database.files.table_targets import TARGETS, NewTable
 from savepoint_database.types.spark_values import EXPORTED
+from savepoint_extensions.databases import table_targets
+from savepoint_extensions.databases.table_targets import TARGETS, NewTable
 from savepoint_formats.errors import MissingPackageError, TableFileError
 from state_processor import Savepoint, export_table
 
@@ -196,6 +197,26 @@ class TestDuckDb:
         ]
         assert list(tmp_path.iterdir()) == [path]
 
+    @pytest.mark.usefixtures("slow")
+    def test_large_values_get_more_memory(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """None of the rows needs more alone, but DuckDB has all of them in memory at once."""
+        monkeypatch.setattr(table_targets, "_DUCKDB_LARGE", 64 << 20)
+        schema = pa.schema({"bytes": pa.binary()})
+        rows = [pa.table({"bytes": [number.to_bytes(2) * 500_000]}) for number in range(100)]
+        path = str(tmp_path / "large.duckdb")
+        written = NewTable(path, "operator", "table", "", schema, is_overwritten=False)
+        monkeypatch.setattr(table_targets, "_VECTOR_ROWS", 1)
+        with pytest.raises(TableFileError, match=r"needs more memory .* export them as Parquet"):
+            TARGETS[TableTarget.DUCKDB].write(written, iter(rows))
+        assert [*tmp_path.iterdir()] == []
+        monkeypatch.setattr(table_targets, "_VECTOR_ROWS", 2048)
+        assert TARGETS[TableTarget.DUCKDB].write(written, iter(rows)) > 0
+        with duckdb.connect(path, read_only=True) as database:
+            query = "SELECT count(DISTINCT bytes), sum(octet_length(bytes)) FROM operator.table"
+            assert database.execute(query).fetchall() == [(100, 100_000_000)]
+
     def test_another_file_is_not_touched(self, tmp_path: Path) -> None:
         path = tmp_path / "state.duckdb"
         path.write_text("mine" * 5000)
@@ -227,6 +248,7 @@ class TestDelta:
             export_table(scan, tmp_path / "rows", "delta", overwrite=True)
         assert [path.name for path in (tmp_path / "rows").iterdir()] == ["mine.txt"]
 
+    @pytest.mark.usefixtures("slow")
     def test_a_table_lies_in_an_object_store(
         self, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:

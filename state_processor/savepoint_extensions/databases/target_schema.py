@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from savepoint_database.files.schema_texts import flink_type
-from savepoint_database.types.spark_values import converted
+from savepoint_database.files import flink_type
+from savepoint_database.types import converted
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.printable import without_secrets
 from savepoint_formats.tables import column_remarks, distinct_names

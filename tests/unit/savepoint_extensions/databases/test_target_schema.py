@@ -12,9 +12,9 @@ from support.every_layout import EXAMPLES
 from support.sample_rows import Sample
 
 from savepoint_database.files import TableTarget
-from savepoint_database.files.table_targets import TARGETS, NewTable
-from savepoint_database.files.target_schema import COMMENT, DELTA, target_schema, target_table
 from savepoint_database.types.spark_values import EXPORTED
+from savepoint_extensions.databases.table_targets import TARGETS, NewTable
+from savepoint_extensions.databases.target_schema import COMMENT, DELTA, target_schema, target_table
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor import Savepoint

@@ -1,0 +1,1 @@
+"""Tables of databases that an export writes: DuckDB, Delta, Iceberg."""
