@@ -1,0 +1,1 @@
+"""Changes of state from one snapshot of a job to a later one, as a table and as a stream."""
