@@ -1,0 +1,1 @@
+"""What changes from checkpoint to checkpoint of a running job: ``watch``."""
