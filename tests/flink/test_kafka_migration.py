@@ -13,18 +13,33 @@ from collections import Counter, defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.kafka_broker import Answering, Broker, broker, expect_jars, kafka_jobs
-from support.nightly import VARIABLE
+from support.incidents import walk
+from support.kafka_broker import (
+    Answering,
+    Broker,
+    add_connector,
+    broker,
+    expect_jars,
+    kafka_jobs,
+)
+from support.nightly import VARIABLE, nightly
+from support.stream_queries import run
 
-from savepoint_formats.errors import ConnectorWarning
-from state_processor import Savepoint
+from savepoint_formats.savepoint_warnings import ConnectorWarning
+from state_processor import (
+    OperatorTransformation,
+    Savepoint,
+    SparkCheckpoint,
+    Types,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -267,3 +282,92 @@ def test_a_source_from_nothing_reads_each_record_behind_its_positions_once(
     assert int(jobs.line("counted")) == 45
     numbers = sorted(int(line.split()[-1]) for line in ask("read", f"results-{name}"))
     assert numbers == [*range(20, 30), *range(35, 70)]
+
+
+@nightly
+def test_spark_and_flink_share_the_records_of_a_broker(
+    spark: SparkSession, migration: Migration, tmp_path: Path
+) -> None:
+    """A query reads the first ones, a job goes on with its counts, and Spark reads those behind the job."""
+    topic, ask, jobs = "orders-shared", migration.broker.process.lines, migration.jobs
+    ask("topic", topic, 2)
+    ask("topic", "results-shared", 1)
+    ask("send", topic, 0, 0, 30)
+    ask("send", topic, 1, 30, 50)
+    add_connector(spark)
+    place = {"kafka.bootstrap.servers": migration.broker.address, "subscribe": topic}
+    number = "CAST(CAST(value AS STRING) AS BIGINT)"
+    records = spark.readStream.format("kafka").options(**place, startingOffsets="earliest").load()
+    run(records.selectExpr(f"{number} % 7 AS k").groupBy("k").count(), tmp_path / "counts")
+
+    checkpoint = SparkCheckpoint.load(spark, tmp_path / "counts")
+    counts = checkpoint.aggregation(0, key=["k"], count="count")
+    state = OperatorTransformation.bootstrap_with(counts).key_by("k")
+    writer = Savepoint.create(spark, parallelism=2)
+    writer = writer.with_operator(
+        "counts", state.with_state(ValueStateDescriptor("count", Types.LONG()))
+    )
+    writer.with_kafka_source("orders", checkpoint.offsets["0"]).write(tmp_path / "begun")
+    ask("send", topic, 0, 50, 60)
+    jobs.line(*migration.words("shared", 3, (tmp_path / "begun").as_uri()))
+    jobs.line("await", 10)
+    ask("partitions", topic, 3)
+    ask("send", topic, 2, 60, 80)
+    jobs.line("await", 30)
+    last = jobs.line("stop", (migration.folder / "last").as_uri()).removeprefix("file:")
+
+    lines = [tuple(map(int, line.split())) for line in ask("read", "results-shared")]
+    assert sorted(number for *_, number in lines) == [*range(50, 80)]
+    for key in range(7):
+        before, after = (len(range(key, end, 7)) for end in (50, 80))
+        assert [count for k, count, _ in lines if k == key] == [*range(before + 1, after + 1)]
+
+    positions = Savepoint.load(spark, last, uids=UIDS).kafka().starting_offsets_json("orders")
+    ask("send", topic, 1, 80, 90)
+    rest = spark.read.format("kafka").options(**place, startingOffsets=positions).load()
+    rows = rest.selectExpr(f"{number} AS number").collect()
+    assert sorted(row["number"] for row in rows) == [*range(80, 90)]
+
+
+def test_the_page_of_a_moved_cluster_holds(
+    spark: SparkSession, migration: Migration, tmp_path: Path
+) -> None:
+    """The job has read 60 records of one broker; on the other, ten of each partition are old."""
+    jobs, begun, out = migration.jobs, tmp_path / "begun", tmp_path / "out"
+    writer = Savepoint.create(spark, parallelism=2)
+    writer.with_kafka_source("orders", {"orders": {"0": 0, "1": 0}}).write(begun)
+    _fill(migration.broker, {0: (0, 40), 1: (40, 60)})
+    jobs.line(*_job_of_orders(migration.broker, tmp_path, begun.as_uri()))
+    jobs.line("await", 60)
+    stopped = jobs.line("stop", (tmp_path / "stopped").as_uri()).removeprefix("file:")
+    with broker(tmp_path) as moved:
+        _fill(moved, {0: (30, 40), 1: (50, 60)})
+        places = {"PATH": Path(stopped), "OUT": out}
+        files = {name: tmp_path / name for name in ("offsets.csv", "dropped.jsonl")}
+        printed = walk("moved-kafka", tmp_path, places | files)
+        for line in ("savepoint kafka PATH", "savepoint sinks /tmp/positions"):
+            assert "orders" in printed[line] or "transaction" in printed[line], printed
+        jobs.line(*_job_of_orders(moved, tmp_path, out.as_uri()))
+        _send(moved, {0: (60, 75), 1: (75, 80)})
+        jobs.line("await", 20)
+        jobs.line("stop", (tmp_path / "last").as_uri())
+        rows = [row.split() for row in moved.process.lines("read", "results")]
+    assert sorted(int(number) for *_, number in rows) == list(range(60, 80))
+    # Numbers 0 to 59 were counted before, by seven keys.
+    assert {count for key, count, _ in rows if key == "0"} == {"10", "11", "12"}
+
+
+def _job_of_orders(at: Broker, folder: Path, start: str) -> tuple[object, ...]:
+    places = (folder / "checkpoints").as_uri(), at.address, "orders", "results"
+    return ("start", start, 2, *places, (folder / "files").as_uri())
+
+
+def _fill(at: Broker, numbers: dict[int, tuple[int, int]]) -> None:
+    at.process.lines("topic", "orders", len(numbers))
+    at.process.lines("topic", "results", 1)
+    _send(at, numbers)
+
+
+def _send(at: Broker, numbers: dict[int, tuple[int, int]]) -> None:
+    for partition, (first, end) in numbers.items():
+        at.process.lines("send", "orders", partition, first, end)

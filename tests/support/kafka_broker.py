@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
 import pytest
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
 SOURCES = JOBS / "kafka_migration"
 BROKER = "4.1.1"
 CLIENTS = {
@@ -28,6 +30,12 @@ CLIENTS = {
     "5.0.0-2.2": "4.1.1",
 }
 """Release of the connector -> release of Kafka's clients."""
+OF_SPARK = "4.2.0"
+"""Release of Spark's connector; that of the newest PySpark may not be out yet."""
+
+POOL = "2.13.1"
+"""Release of the pool that Spark's connector keeps its consumers in."""
+
 FLINK = {
     "3.0.2-1.17": "1.17.2",
     "3.2.0-1.18": "1.18.1",
@@ -105,6 +113,23 @@ def connector_jars(release: str, version: str) -> tuple[Path, ...]:
     return tuple(sorted([*connector.glob("*.jar"), *clients.glob("*.jar")]))
 
 
+def add_connector(spark: SparkSession) -> None:
+    """Lets a session read from a broker; skips the test where Maven can't get what it needs."""
+    names = ("spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13")
+    wanted = {
+        "org.apache.spark": dict.fromkeys(names, OF_SPARK),
+        "org.apache.commons": {"commons-pool2": POOL},
+        "org.apache.kafka": {"kafka-clients": BROKER},
+    }
+    try:
+        for group, artifacts in wanted.items():
+            folder = f"spark-kafka-{OF_SPARK}-{group}"
+            for jar in fetched(folder, artifacts, is_alone=True, group=group).glob("*.jar"):
+                spark.sql(f"ADD JAR '{jar}'")
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"the jars of Spark's connector can't be had: {error}")
+
+
 @dataclass(frozen=True)
 class Broker:
     """A broker with its address."""
@@ -130,7 +155,7 @@ def kafka_jobs(
 ) -> Iterator[Answering]:
     """Jobs with a release of the connector, in one cluster; in its own Flink by default."""
     version = flink or FLINK[release]
-    home = FlinkHome(version, CACHE / version, connector_jars(release, CLIENTS[release]))
+    home = replace(FlinkHome.cached(version), more=connector_jars(release, CLIENTS[release]))
     home.install()
     package = "legacy" if version < "2" else "current"
     own = [SAMPLES / "job" / "shop" / "LocalCluster.java", SOURCES / "jobs", SOURCES / package]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections import Counter
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,19 +40,78 @@ class Statements:
     backend: str = "hashmap"
 
 
-class Jobs:
-    """A release of Flink, the plans of queries, and the jobs that it runs."""
+class QueryServer:
+    """A planner and a cluster of a release, which live until they are closed."""
 
-    def __init__(self, release: str, folder: Path, queries: Mapping[str, Statements]) -> None:
-        self.release, self.folder, self.queries = release, folder, queries
-        self._home = FlinkHome.cached(release)
-        self._home.install()
-        compiled = self._home.compiled([_JOB, SAMPLES / "job"])
+    def __init__(self, release: str, folder: Path) -> None:
+        self.release = release
+        home = FlinkHome.cached(release)
+        home.install()
         services = folder / "classes" / "META-INF" / "services"
         services.mkdir(parents=True)
         factory = services / "org.apache.flink.table.factories.Factory"
         factory.write_text("plans.RowsTables\n")
-        self._classes = Path(f"{compiled}{os.pathsep}{folder / 'classes'}")
+        classes = f"{home.compiled([_JOB, SAMPLES / 'job'])}{os.pathsep}{folder / 'classes'}"
+        # Each job brings classes of its own, whose code stays.
+        options = ["-Xmx1g", "-XX:ReservedCodeCacheSize=128m", f"-Djava.io.tmpdir={folder}"]
+        self._log = folder / "log"
+        with self._log.open("w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                [*home.java(Path(classes), options), "plans.QueryServer"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                encoding="utf-8",
+            )
+
+    def compile(self, queries: Path) -> None:
+        """Writes a plan into each folder of a query."""
+        answer = self.answer({"queries": str(queries)})
+        assert "error" not in answer, answer["error"]
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(self._log.read_text(encoding="utf-8")[-4000:])
+        return dict(json.loads(line))
+
+    def close(self) -> None:
+        """Ends the process and waits for it."""
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+class QueryServers:
+    """A server for each release that is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open = ExitStack()
+        self._servers: dict[str, QueryServer] = {}
+
+    def of(self, release: str) -> QueryServer:
+        if release not in self._servers:
+            server = QueryServer(release, self._folder / release)
+            self._servers[release] = self._open.enter_context(closing(server))
+        return self._servers[release]
+
+    def close(self) -> None:
+        self._open.close()
+
+
+class Jobs:
+    """The plans of queries, and the jobs that a release of Flink runs."""
+
+    def __init__(
+        self, server: QueryServer, folder: Path, queries: Mapping[str, Statements]
+    ) -> None:
+        self.release, self.folder, self.queries = server.release, folder, queries
+        self._server = server
         for name, query in queries.items():
             (folder / "queries" / name).mkdir(parents=True)
             files = {
@@ -61,7 +121,7 @@ class Jobs:
             }
             for file, lines in files.items():
                 (folder / "queries" / name / file).write_text("\n".join(lines))
-        subprocess.run([*self._java(), "plans.CompilePlans", str(folder / "queries")], check=True)
+        server.compile(folder / "queries")
 
     def plan(self, query: str) -> Path:
         return self.folder / "queries" / query / "plan.json"
@@ -79,17 +139,7 @@ class Jobs:
 
     def run(self, jobs: Mapping[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
         """What each job answers."""
-        asked = self.folder / "jobs"
-        asked.write_text("\n".join(json.dumps(job) for job in jobs.values()))
-        command = [*self._java(), "plans.MigrationJobs", str(asked)]
-        shown = subprocess.run(command, check=True, capture_output=True, text=True)
-        # Flink's log has lines of its own.
-        lines = (line for line in shown.stdout.splitlines() if line.startswith("{"))
-        answers = map(json.loads, lines)
-        return dict(zip(jobs, answers, strict=True))
-
-    def _java(self) -> list[str]:
-        return self._home.java(self._classes, ["-Xmx1g", f"-Djava.io.tmpdir={self.folder}"])
+        return {name: self._server.answer(job) for name, job in jobs.items()}
 
 
 def net(rows: list[str], columns: tuple[int, ...] | None) -> Counter[tuple[str, ...]]:

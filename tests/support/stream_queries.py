@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 NOON = 1_709_294_400
 """In seconds since the epoch."""
@@ -72,6 +72,18 @@ def run(  # the options of a query
     **settings: str,
 ) -> None:
     """Runs a query until all files are read; a further batch without rows moves no watermark."""
+    started(rows, checkpoint, mode, sink, "json", **settings).awaitTermination()
+
+
+def started(  # the options of a query
+    rows: DataFrame,
+    checkpoint: Path,
+    mode: str,
+    sink: str | Callable[[DataFrame, int], None] | None,
+    form: str,
+    **settings: str,
+) -> StreamingQuery:
+    """A query that has begun to read all files, as of ``run``."""
     spark = rows.sparkSession
     settings = {
         "spark.sql.streaming.stateStore.providerClass": PROVIDERS["rocksdb"],
@@ -84,11 +96,14 @@ def run(  # the options of a query
         spark.conf.set(name, setting)
     try:
         writer = rows.writeStream.outputMode(mode).option("checkpointLocation", str(checkpoint))
-        writer = writer.format("noop" if sink is None else "json")
-        if sink is not None:
-            writer = writer.option("path", sink)
-        query = writer.trigger(availableNow=True).start()
-        query.awaitTermination()
+        if callable(sink):
+            writer = writer.foreachBatch(sink)
+        elif sink is None:
+            writer = writer.format("noop")
+        else:
+            writer = writer.format(form).option("path", sink)
+        # The query has its own copy of the settings from here on.
+        return writer.trigger(availableNow=True).start()
     finally:
         for name, value in before.items():
             if value is None:
@@ -122,6 +137,7 @@ def counted(rows: DataFrame) -> DataFrame:
 
 def processed(rows: DataFrame, mode: str, ttl_ms: int | None = None) -> DataFrame:
     """``transformWithStateInPandas``: a value, a list, a map, and a timer per row an hour later."""
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor  # noqa: PLC0415  # since 4.0
 
     class Accounts(StatefulProcessor):
         def init(self, handle: Any) -> None:

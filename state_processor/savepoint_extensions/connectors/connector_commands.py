@@ -14,6 +14,7 @@ import click
 
 from savepoint_cli import options
 from savepoint_cli.modify import optional_destination, writes
+from savepoint_cli.opening import usage_errors
 from savepoint_extensions.connectors.connector_changes import (
     offset_rows,
     transplanted,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_cli.modify import Destination
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
     from savepoint_extensions.connectors.kafka_state import KafkaOffset
     from state_processor import SavepointWriter
@@ -74,7 +75,7 @@ def kafka(  # the options of the command
         if is_wanted:
             raise click.UsageError("--format goes with no change")
         name = operator and savepoint.operator(operator).name
-        with options.usage_errors():
+        with usage_errors():
             text = savepoint.kafka().starting_offsets_json(name)
         output.text({"path": opening.path, "form": form}, text)
         return
@@ -87,7 +88,7 @@ def kafka(  # the options of the command
             ("Transactions", kafka_state.transactions),
         )
         return
-    with options.usage_errors():
+    with usage_errors():
         rows = offset_rows(offsets)
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
     moves = None
@@ -164,7 +165,7 @@ def sinks(
     if not is_wanted:
         output.page(state, ("Entries", state.entries))
         return
-    with options.usage_errors():
+    with usage_errors():
         dropped = state.dropped(drop, keep)
         writer = savepoint.change_sinks(**changes)
     for entry in dropped:
@@ -275,7 +276,7 @@ def sources(
     if operator is not None and (as_version is not None or to_new is not None):
         raise click.UsageError("--as-version and --to-new name their operator themselves")
     if as_version is not None:
-        with options.usage_errors():
+        with usage_errors():
             changes["as_version"], operator = version_and_operator(as_version)
     is_wanted = destination.is_wanted(has_change=any([*changes.values(), to_new]))
     if to_new is None and any(renewal.values()):
@@ -286,7 +287,7 @@ def sources(
         raise click.UsageError("--to-new goes with --set alone: write one change after the other")
     savepoint = opening.open()
     if to_new is not None:
-        with options.usage_errors():
+        with usage_errors():
             renewed = savepoint.renew_connectors(to_new, positions=changes["positions"], **renewal)
         destination.write(output, renewed)
         return
@@ -294,7 +295,7 @@ def sources(
         state = savepoint.sources()
         output.page(state, ("Entries", state.entries))
         return
-    with options.usage_errors():
+    with usage_errors():
         writer = savepoint.change_sources(**changes, operator=operator)
     destination.write(output, writer)
 

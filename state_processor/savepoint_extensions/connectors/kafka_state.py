@@ -29,14 +29,10 @@ from savepoint_extensions.connectors.renewal.kafka_producer import transactions_
 from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
 from savepoint_extensions.connectors.sinks.committer_state import CommitterState
 from savepoint_extensions.connectors.sinks.kafka_sink import KafkaCommittable, KafkaWriter
-from savepoint_formats.errors import (
-    ConnectorWarning,
-    FormatError,
-    UnreadStateWarning,
-    UnsupportedVersionError,
-)
+from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.layout import KryoClass, KryoField
 from savepoint_formats.metadata import KAFKA_POSITIONS
+from savepoint_formats.savepoint_warnings import ConnectorWarning, UnreadStateWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,12 +21,9 @@ from savepoint_extensions.connectors.byte_elements import (
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.sink_elements import SinkElement, SinkEntry, elements_of
 from savepoint_extensions.connectors.sinks.kafka_sink import with_prefix
-from savepoint_formats.errors import (
-    HiddenCommitWarning,
-    RefusedError,
-    StateNotFoundError,
-)
+from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.printable import html_records
+from savepoint_formats.savepoint_warnings import HiddenCommitWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,33 +9,39 @@ Spark: ``aggBufferAttributes`` of each ``AggregateFunction``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+)
 
-from savepoint_extensions.spark_streams.collected_arrays import element_type
-from savepoint_formats.errors import ColumnTypeError
+from savepoint_extensions.spark_streams.collected_arrays import DECIMAL, element_type
+from savepoint_formats.errors import ColumnTypeError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column
-    from pyspark.sql.types import DataType
 
     from savepoint_extensions.spark_streams.stored_fields import StoredFields
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateKind:
-    """The buffers of an aggregate, by the names that Spark gives them.
+    """The buffers of an aggregate, and the fields of the struct that several of them become.
 
-    Attributes:
-        buffers: Names of the buffers. A sum of decimals has one more, ``isEmpty``.
-        fields: Names of the fields of the struct that they become; a single buffer needs none.
-        is_flagged: Whether the last buffer says if the first one has a value.
-        is_collected: Whether the buffer is an array whose element type the user names.
+    The last of ``is_flagged`` ones says if the first has a value. The user names the elements of an array
+    that ``is_collected``.
     """
 
     buffers: tuple[str, ...]
@@ -45,42 +51,40 @@ class AggregateKind:
 
 
 _SUM = AggregateKind(("sum",))
-_SUM_OF_DECIMALS = AggregateKind(("sum", "isEmpty"))
-_MOMENTS = AggregateKind(("n", "avg", "m2"), ("n", "avg", "m2"))
-_COVARIANCE = AggregateKind(("n", "xAvg", "yAvg", "ck"), ("n", "x_avg", "y_avg", "ck"))
-_EXTREMUM = AggregateKind(("valueWithExtremumOrdering", "extremumOrdering"), ("value", "ordering"))
-_COLLECTED = AggregateKind(("buf",), is_collected=True)
-
-AGGREGATES: dict[str, AggregateKind] = {
+_FLAGGED_SUM = AggregateKind(("sum", "isEmpty"))  # of decimals, and of try_sum
+_AVERAGE = AggregateKind(("sum", "count"), ("sum", "count"))
+_MOMENTS = ("n", "avg", "m2", "m3", "m4")
+_KINDS = {
     "sum": _SUM,
-    "count": AggregateKind(("count",)),
-    "count_if": AggregateKind(("count",)),
-    "avg": AggregateKind(("sum", "count"), ("sum", "count")),
-    "min": AggregateKind(("min",)),
-    "max": AggregateKind(("max",)),
-    "bool_and": AggregateKind(("min",)),
-    "bool_or": AggregateKind(("max",)),
-    "bit_and": AggregateKind(("bit_and",)),
-    "bit_or": AggregateKind(("bit_or",)),
-    "bit_xor": AggregateKind(("bit_xor",)),
-    "first": AggregateKind(("first", "valueSet"), is_flagged=True),
-    "last": AggregateKind(("last", "valueSet"), is_flagged=True),
-    "max_by": _EXTREMUM,
-    "min_by": _EXTREMUM,
-    "stddev": _MOMENTS,
-    "stddev_pop": _MOMENTS,
-    "variance": _MOMENTS,
-    "var_pop": _MOMENTS,
-    "skewness": AggregateKind(("n", "avg", "m2", "m3"), ("n", "avg", "m2", "m3")),
-    "kurtosis": AggregateKind(("n", "avg", "m2", "m3", "m4"), ("n", "avg", "m2", "m3", "m4")),
-    "covar_pop": _COVARIANCE,
-    "covar_samp": _COVARIANCE,
-    "collect_list": _COLLECTED,
-    "collect_set": _COLLECTED,
+    "avg": _AVERAGE,
+    **{f"bit_{it}": AggregateKind((f"bit_{it}",)) for it in ("and", "or", "xor")},
+    **{it: AggregateKind((it, "valueSet"), is_flagged=True) for it in ("first", "last")},
+    "count count_if": AggregateKind(("count",)),
+    "min bool_and": AggregateKind(("min",)),
+    "max bool_or": AggregateKind(("max",)),
+    "max_by min_by": AggregateKind(
+        ("valueWithExtremumOrdering", "extremumOrdering"), ("value", "ordering")
+    ),
+    "stddev stddev_pop variance var_pop": AggregateKind(_MOMENTS[:3], _MOMENTS[:3]),
+    "skewness": AggregateKind(_MOMENTS[:4], _MOMENTS[:4]),
+    "kurtosis": AggregateKind(_MOMENTS, _MOMENTS),
+    "covar_pop covar_samp": AggregateKind(
+        ("n", "xAvg", "yAvg", "ck"), ("n", "x_avg", "y_avg", "ck")
+    ),
+    "collect_list collect_set": AggregateKind(("buf",), is_collected=True),
 }
+AGGREGATES = {name: kind for names, kind in _KINDS.items() for name in names.split()}
 """The name of an aggregate in SQL -> its buffers."""
 
 _SKETCH = "MS["
+_WHOLE, _FRACTIONS = ("tinyint", "smallint", "int", "bigint"), ("float", "double")
+_SUMS: dict[str, tuple[dict[str, DataType], int]] = {
+    "sum": ({**dict.fromkeys(_WHOLE, LongType()), **dict.fromkeys(_FRACTIONS, DoubleType())}, 8),
+    "avg": (dict.fromkeys((*_WHOLE, *_FRACTIONS), DoubleType()), 11),
+}
+"""Aggregate -> how Spark sums numbers; decimals of up to so many digits are whole ones, without their point."""
+_WITHOUT_POINT = ": Spark stores averages of decimals of few digits like those of other numbers, without the point"
+_MORE_DIGITS, _MOST_DIGITS = 10, 38  # of a sum of decimals, and of any decimal
 
 
 def columns_of_aggregates(
@@ -88,14 +92,9 @@ def columns_of_aggregates(
 ) -> tuple[dict[str, Column], dict[str, pa.DataType]]:
     """A column per aggregate; and of arrays that are still bytes, the type of their elements.
 
-    Args:
-        buffers: The buffers, in the order of the query.
-        aggregates: Name of the column -> the aggregate, in that order: a name of ``AGGREGATES``.
-            ``collect_list`` and ``collect_set`` are followed by the type of their elements, as
-            ``collect_list BIGINT``.
-
-    Raises:
-        ColumnTypeError: The aggregates have other buffers than the state.
+    Raises ``ColumnTypeError`` if the aggregates, see ``SparkCheckpoint.aggregation``, have other buffers.
+    Columns of sums and averages raise ``RefusedError`` for those that have overflowed to null: Flink would begin
+    them anew with the next row.
     """
     columns, collected, place = dict[str, "Column"](), dict[str, "pa.DataType"](), 0
     for name, declared in aggregates.items():
@@ -110,9 +109,9 @@ def columns_of_aggregates(
             )
         if kind.is_collected:
             collected[name] = _element(name, declared, element, own.fields[0].dataType)
-        elif element:
-            raise ColumnTypeError(f"{name}={declared!r}, expected {word!r} alone")
-        columns[name] = _joined(kind, own.columns)
+        columns[name] = _joined(name, kind, own)
+        if element and not kind.is_collected:
+            columns[name] = _scaled(name, declared, own, columns[name])
         place += len(kind.buffers)
     if place < len(buffers.fields):
         raise ColumnTypeError(
@@ -136,7 +135,7 @@ def _kind(name: str, word: str, following: tuple[str, ...]) -> AggregateKind:
             f"{name}={word!r} is no aggregate whose buffers are carried; these are:"
             f" {', '.join(AGGREGATES)}"
         )
-    return _SUM_OF_DECIMALS if kind is _SUM and following == ("isEmpty",) else kind
+    return _FLAGGED_SUM if kind is _SUM and following == ("isEmpty",) else kind
 
 
 def _element(name: str, declared: str, element: str, stored: DataType) -> pa.DataType:
@@ -157,12 +156,84 @@ def _element(name: str, declared: str, element: str, stored: DataType) -> pa.Dat
     return known
 
 
-def _joined(kind: AggregateKind, buffers: Sequence[Column]) -> Column:
+def _scaled(name: str, declared: str, own: StoredFields, column: Column) -> Column:
+    """A sum or an average of numbers of a known type; Spark may store decimals without their point.
+
+    Spark sums decimals of few digits as numbers: ``DecimalAggregates`` of its optimizer.
+    """
+    word, _, type_name = declared.strip().lower().partition(" ")
+    decimal = DECIMAL.fullmatch(type_name.strip())
+    sums, most = _SUMS.get(word, ({}, 0))
+    wanted = expected = sums.get(type_name.strip())
+    precision, scale = map(int, decimal.groups()) if decimal else (0, 0)
+    if decimal and sums and scale <= precision <= _MOST_DIGITS:
+        wanted = DecimalType(min(precision + _MORE_DIGITS, _MOST_DIGITS), scale)
+        expected = sums["bigint"] if precision <= most else wanted
+    if wanted is None or expected is None:
+        types = f", or with {', '.join(sums).upper()} or DECIMAL(p, s)" if sums else ""
+        raise ColumnTypeError(f"{name}={declared!r}, expected {word!r} alone{types}")
+    stored = own.fields[0].dataType
+    if stored != expected:
+        raise ColumnTypeError(
+            f"{name}={declared!r} has a sum of {expected.simpleString()}, but the state has"
+            f" {stored.simpleString()}: name the type of the query's column"
+        )
+    if stored == wanted or not isinstance(wanted, DecimalType):
+        return column
+    whole = own.columns[0].cast(DecimalType(wanted.precision, 0))
+    total = (whole * F.lit(Decimal(1).scaleb(-wanted.scale))).cast(wanted)
+    return total if word == "sum" else F.struct(total.alias("sum"), own.columns[1].alias("count"))
+
+
+def unscaled_sums(buffers: Sequence[StructField], aggregates: Mapping[str, str]) -> list[str]:
+    """The sums without a type, among the columns of the buffers, that may be of decimals without their point.
+
+    Raises ``ColumnTypeError`` for such an average: Flink's own may be of fractions, too, and would not tell.
+    """
+    types = {it.name: it.dataType for it in buffers}
+    # Without aggregates the columns have the names of buffers, such as sum and sum_2.
+    words = {name: word.strip().lower() for name, word in aggregates.items()}
+    words = words or {name: name.partition("_")[0] for name in types}
+    for name, word in words.items():
+        average = types[name]
+        if word != "avg" or not isinstance(average, StructType):
+            continue
+        if average["sum"].dataType == DoubleType():
+            raise ColumnTypeError(
+                f"{name}='avg' lacks the type of the query's column{_WITHOUT_POINT}. Write 'avg BIGINT',"
+                " 'avg DOUBLE' or, of decimals, such as 'avg DECIMAL(5, 2)'"
+            )
+    for first, second in pairwise([] if aggregates else types):
+        if (words[first], words[second]) == _AVERAGE.buffers and types[first] == DoubleType():
+            raise ColumnTypeError(
+                f"{first}, {second} may be an average{_WITHOUT_POINT}. Name all aggregates of the query in"
+                " their order by aggregates= (--aggregate), such as mean='avg DOUBLE'"
+            )
+    return [name for name, word in words.items() if word == "sum" and types[name] == LongType()]
+
+
+def _joined(name: str, kind: AggregateKind, own: StoredFields) -> Column:
+    first, *others = own.columns
+    if kind is _FLAGGED_SUM:
+        return F.when(~others[0], F.coalesce(first, _overflow(name)))
+    if kind is _AVERAGE and isinstance(own.fields[0].dataType, DecimalType):
+        first = F.when(others[0] > 0, F.coalesce(first, _overflow(name))).otherwise(first)
     if kind.is_flagged:
-        return F.when(buffers[1], buffers[0])
-    if kind is _SUM_OF_DECIMALS:
-        return F.when(~buffers[1], buffers[0])
+        return F.when(others[0], first)
     if not kind.fields:
-        return buffers[0]
-    named = zip(kind.fields, buffers, strict=True)
-    return F.struct(*(buffer.alias(name) for name, buffer in named))
+        return first
+    named = zip(kind.fields, (first, *others), strict=True)
+    return F.struct(*(buffer.alias(field) for field, buffer in named))
+
+
+def _overflow(name: str) -> Column:
+    """Fails the job of a row whose sum has more digits than its type."""
+    # Spark puts its own words in front. On a line of its own, typed_errors finds the message.
+    return F.raise_error(
+        F.lit(
+            f"\n{RefusedError.__module__}.{RefusedError.__qualname__}: {name}: a sum has overflowed in"
+            " the query, which gives null from then on. Flink would begin it anew with the next row:"
+            " filter such keys by table(), which shows null sums, and let the new query have wider"
+            " numbers\n"
+        )
+    )

@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
+from savepoint_extensions.spark_streams.checkpoint_files import (
+    CommittedBatch,
+    committed_batch,
+    expect_facts,
+)
+from savepoint_extensions.spark_streams.import_words import ImportWords
 from savepoint_extensions.spark_streams.moved_checkpoint import readable_path
-from savepoint_extensions.spark_streams.operator_kinds import StateForm, kind_of
 from savepoint_extensions.spark_streams.operator_tables import OperatorTables
-from savepoint_extensions.spark_streams.stream_import import ImportWords, state_like
-from savepoint_extensions.spark_streams.stream_operator import StoredOperator, StreamOperator
+from savepoint_extensions.spark_streams.stream_import import state_like
+from savepoint_extensions.spark_streams.stream_operator import (
+    AGGREGATIONS,
+    StateForm,
+    StoredOperator,
+    StreamOperator,
+    kind_of,
+)
 from savepoint_formats.errors import OperatorNotFoundError, RefusedError
 from savepoint_formats.locations import absolute, path_text
 from savepoint_formats.printable import without_secrets
@@ -28,7 +38,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_database.snapshot import Operator
-    from savepoint_extensions.spark_streams.operator_tables import StoreSize, TimeoutDomain
+    from savepoint_extensions.spark_streams.new_types import EmptyOperator
+    from savepoint_extensions.spark_streams.operator_tables import StoreSize
+    from savepoint_extensions.spark_streams.stream_operator import TimeoutDomain
     from savepoint_formats.locations import PathText
     from savepoint_spark.writing import PlannedTransformation
 
@@ -36,17 +48,19 @@ _RELEASE = "4.0"
 
 
 @dataclass(frozen=True, repr=False)
-class SparkCheckpoint:
+class SparkCheckpoint(CommittedBatch):
     """A checkpoint of a streaming query; holds no data.
 
+    Operators have numbers; without one, the only operator is meant. ``OperatorNotFoundError`` lists those there
+    are, if there is no such operator or none is chosen.
+
     Attributes:
-        spark: The session that reads it.
         path: The query's ``checkpointLocation``.
+        batch_id: The committed batch after which state, positions and watermark are read.
+        spark: The session that reads it.
     """
 
     spark: SparkSession
-    path: str
-    _batch: CommittedBatch
 
     def __repr__(self) -> str:
         return f"SparkCheckpoint({without_secrets(self.path)!r}, batch {self.batch_id})"
@@ -75,32 +89,15 @@ class SparkCheckpoint:
         """
         expect_session(spark, "load(spark, path)")
         expect_release(_RELEASE, "checkpoints of streaming queries")
-        place = absolute(path_text(path))
-        return cls(spark, place, CommittedBatch.of(place, batch_id))
-
-    @property
-    def batch_id(self) -> int:
-        """The committed batch after which state, positions and watermark are read."""
-        return self._batch.number
-
-    @property
-    def watermark(self) -> int | None:
-        """The watermark in ms since the epoch, as of the committed batch; None if it has not begun."""
-        return self._batch.watermark_ms
-
-    @property
-    def offsets(self) -> Mapping[str, Any]:
-        """Where each source goes on: its number or name -> its offset, as the source writes it.
-
-        Kafka's is ``{"topic": {"0": 23}}``: the offset of the next record by partition.
-        """
-        return self._batch.offsets
+        batch = committed_batch(absolute(path_text(path)), batch_id)
+        return cls(batch.path, batch.batch_id, spark)
 
     @cached_property
     def operators(self) -> tuple[StreamOperator, ...]:
         """The stateful operators, from the sink back.
 
         Raises:
+            UnsupportedVersionError: Only a Spark before 4.0 has written the checkpoint.
             SavepointError: Files are missing or damaged.
         """
         return tuple(self._described(stored) for stored in self._stored.values())
@@ -125,7 +122,10 @@ class SparkCheckpoint:
             aggregates: Name of a column -> the aggregate, in the order of the query: ``sum``,
                 ``count``, ``avg``, ``min``, ``max``, ``stddev``, ``first``, ``max_by`` and so on;
                 ``collect_list`` and ``collect_set`` with the type of their elements, because
-                Spark does not store it. By default a column per buffer.
+                Spark does not store it; ``sum`` and ``avg`` of decimals with the type of the query's
+                column, as ``sum DECIMAL(5, 2)``, because Spark stores sums of up to 8 digits, and
+                averages of up to 11, without the point: 40.00 as 4000. By default a column per
+                buffer.
 
         Returns:
             The columns of the key, ``window`` or ``session_window`` among them if there is one, then
@@ -133,15 +133,13 @@ class SparkCheckpoint:
             ``n``, ``avg`` and ``m2``.
 
         Raises:
-            OperatorNotFoundError: There is no such operator.
             ColumnTypeError: The aggregates have other buffers; the message lists those there are.
             RefusedError: The operator does not aggregate.
 
         Example:
             >>> checkpoint.aggregation(0, total="sum", n="count", numbers="collect_list BIGINT")
         """
-        forms = (StateForm.AGGREGATION, StateForm.SESSIONS)
-        return self._tables(operator, forms).aggregation(key, aggregates)
+        return self._tables(operator, AGGREGATIONS).aggregation(key, aggregates)
 
     def joined(self, operator: int | None = None, *, key: Sequence[str] = ()) -> DataFrame:
         """The rows that a join of two streams has in its state.
@@ -152,7 +150,6 @@ class SparkCheckpoint:
             null where Spark does not store it.
 
         Raises:
-            OperatorNotFoundError: There is no such operator.
             RefusedError: The operator does not join streams.
 
         Example:
@@ -168,7 +165,6 @@ class SparkCheckpoint:
             which the key is forgotten.
 
         Raises:
-            OperatorNotFoundError: There is no such operator.
             RefusedError: The operator does not deduplicate.
 
         Example:
@@ -204,7 +200,6 @@ class SparkCheckpoint:
             ``transformWithState``; a timeout of unknown domain is ``timeout``.
 
         Raises:
-            OperatorNotFoundError: There is no such operator.
             StateNotFoundError: ``ttl_ms`` names a state without time to live.
             RefusedError: The operator has no state of a function.
 
@@ -218,7 +213,6 @@ class SparkCheckpoint:
         """The table of an operator of any kind, without names that only the user knows.
 
         Raises:
-            OperatorNotFoundError: There is no such operator.
             RefusedError: Spark can't read its state.
 
         Example:
@@ -227,57 +221,83 @@ class SparkCheckpoint:
         return self._tables(operator, tuple(StateForm)).table()
 
     def key_columns(self, operator: int | None = None) -> list[str]:
-        """The columns of an operator's key in its table, windows among them.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator.
-        """
+        """The columns of an operator's key in its table, windows among them."""
         return self._tables(operator, tuple(StateForm)).key_names()
 
-    def state_like(
+    def state_like(  # noqa: PLR0913  # what only the user knows of the query
         self,
-        like: Operator,
+        like: Operator | EmptyOperator,
         operator: int | None = None,
         *,
+        key: Sequence[str] = (),
         aggregates: Mapping[str, str] | None = None,
         timeout: TimeoutDomain | None = None,
         ttl_ms: Mapping[str, int] | None = None,
         allowed_lateness_ms: int = 0,
+        window_time: TimeoutDomain = "event_time",
+        begin_empty: Sequence[str] = (),
+        left: Sequence[str] = (),
+        right: Sequence[str] = (),
+        on: str | None = None,
     ) -> PlannedTransformation:
         """The state of an operator with the types of an operator of the new Flink job.
 
         Args:
-            like: The operator of a savepoint of the new job, which may be empty.
+            like: The operator of a savepoint of the new job, which may be empty; or that of a
+                compiled plan, by ``OperatorTransformation.for_plan``.
             operator: The number of the query's operator; not needed if there is but one.
+            key: The columns of the query's key, in the order of the new job's; needed if neither
+                names nor types tell it.
             aggregates: State -> aggregate, in the order of the query, as for ``aggregation``.
             timeout: The time domain of the timeouts of ``applyInPandasWithState``.
             ttl_ms: State variable -> its time to live in ms; needed for each that has one.
             allowed_lateness_ms: How long after its end the new job keeps a window, in ms.
+            window_time: Whether the watermark fires the windows of the new job, or the clock
+                (``processing_time``); an empty savepoint doesn't tell.
+            begin_empty: States of the new job that the query doesn't have, and that are wanted to
+                begin empty.
+            left: The columns of the left input of the new job's join, in order: those of the query's
+                left side, or expressions of SQL over them. By default all of them.
+            right: Those of the right input.
+            on: What rows of equal keys must fulfil to match in an outer join, in SQL: ``left.`` and
+                ``right.`` stand before columns of the query; ``true`` if the keys are all.
 
         Returns:
             A transformation for ``with_operator``. Columns go into the states of their names, or
             all into the only state. Windows get the timers that fire them.
 
         Raises:
-            OperatorNotFoundError: There is no such operator.
             RefusedError: The state can't be carried, or not without more words.
-            ColumnTypeError: A column has no state, or another type than it.
+            ColumnTypeError: A column has no state, or another type than it; or only its position
+                tells which one it is.
+            StateNotFoundError: ``begin_empty`` names no state without a column.
             ValueError: A state of the new job has a time to live, and ``ttl_ms`` lacks it.
+
+        Warns:
+            LostStateWarning: States of the new job have no column, and ``begin_empty`` does not name
+                them.
 
         Example:
             >>> new_job = Savepoint.load(spark, "s3://jobs/empty")
             >>> state = checkpoint.state_like(new_job.operator("totals"))
             >>> new_job.with_operator("totals", state).write("s3://jobs/begun")
         """
-        words = ImportWords(aggregates or {}, timeout, ttl_ms or {}, allowed_lateness_ms)
+        words = ImportWords(
+            key=tuple(key),
+            aggregates=aggregates or {},
+            timeout=timeout,
+            ttl_ms=ttl_ms or {},
+            allowed_lateness_ms=allowed_lateness_ms,
+            window_time=window_time,
+            begin_empty=tuple(begin_empty),
+            left=tuple(left),
+            right=tuple(right),
+            on=on,
+        )
         return state_like(self, operator, like, words)
 
     def sizes(self, operator: int | None = None) -> list[StoreSize]:
-        """The number of rows of each store or state variable of an operator, and their skew.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator.
-        """
+        """The number of rows of each store or state variable of an operator, and their skew."""
         return self._tables(operator, tuple(StateForm)).sizes()
 
     @cached_property
@@ -286,9 +306,11 @@ class SparkCheckpoint:
 
     @cached_property
     def _stored(self) -> dict[int, StoredOperator]:
+        expect_facts(self.path)
         rows = defaultdict(list)
         with typed_errors():
-            metadata = self.spark.read.format("state-metadata").load(self._readable)
+            of_batch = self.spark.read.format("state-metadata").option("batchId", self.batch_id)
+            metadata = of_batch.load(self._readable)
             for row in metadata.collect():
                 rows[row["operatorId"]].append(row)
         return {number: StoredOperator.of(rows[number]) for number in sorted(rows)}
@@ -312,22 +334,13 @@ class SparkCheckpoint:
                 f"operator {stored.id} of {self.path} is a {stored.form.value}, which has another table:"
                 f" expected {' or '.join(form.value for form in forms)}"
             )
-        version = stored.format_version(self._batch.settings)
+        version = stored.format_version(self.settings)
         return OperatorTables(self.spark, self._readable, self.batch_id, stored, version)
 
     def _described(self, stored: StoredOperator) -> StreamOperator:
         tables = self._tables(stored.id, tuple(StateForm))
         key, states = tables.described()
         reason = kind_of(stored.name).reason or tables.reason()
-        return StreamOperator(
-            stored.id,
-            stored.name,
-            stored.form.value,
-            key,
-            states,
-            stored.timers,
-            stored.format_version(self._batch.settings),
-            stored.partitions,
-            not reason,
-            reason,
-        )
+        version, number = stored.format_version(self.settings), stored.partitions
+        facts = key, states, stored.timers, version, number, not reason, reason
+        return StreamOperator(stored.id, stored.name, stored.form.value, *facts)

@@ -6,15 +6,13 @@ Its tables are called ``operator_0``, ``operator_1``…
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import warnings
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
-from pyspark.errors import AnalysisException, ParseException
 
 import state_processor
 from savepoint_cli.engine import started_session
@@ -22,16 +20,20 @@ from savepoint_cli.terminal import Output
 from savepoint_database import rows as table_rows
 from savepoint_database import sql as embedded_sql
 from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
+from savepoint_extensions.spark_streams.stored_fields import sql_errors
+from savepoint_extensions.spark_streams.stream_import import state_like
+from savepoint_extensions.spark_streams.stream_options import parameters_of_user
 from savepoint_formats.errors import QueryError, TableNotFoundError
+from savepoint_formats.savepoint_warnings import LostStateWarning
 from savepoint_spark.session import collected, typed_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from savepoint_cli.transfer import Stream
+    from savepoint_extensions.spark_streams.stream_options import Stream
     from state_processor import SavepointWriter
 
     Answer = Callable[[SparkCheckpoint, Output, Mapping[str, Any]], None]
@@ -52,9 +54,8 @@ def answer(context: click.Context, path: str) -> None:
     if name not in _ANSWERS:
         raise click.UsageError(f"{path} is a checkpoint of Spark: {', '.join(_ANSWERS)} read it")
     answers, parameters = _ANSWERS[name]
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "")
-        if given is ParameterSource.COMMANDLINE and parameter.name not in (*_COMMON, *parameters):
+    for parameter in parameters_of_user(context):
+        if parameter.name not in (*_COMMON, *parameters):
             raise click.UsageError(
                 f"{parameter.opts[0]} is not for a checkpoint of Spark, which {path} is"
             )
@@ -62,48 +63,52 @@ def answer(context: click.Context, path: str) -> None:
     context.exit()
 
 
-def imported(spark: SparkSession, path: str, words: Stream) -> SavepointWriter:
-    """The savepoint of ``import --from-spark``.
+def imported(path: str, words: Stream, uid: str, like: str) -> SavepointWriter:
+    """The savepoint of ``import --from-spark``; see ``stream_options``.
 
     Raises:
-        click.UsageError: It lacks the new job, or its operator.
         SavepointError: As ``SparkCheckpoint.state_like``.
     """
-    if words.uid is None or words.like is None:
-        raise click.UsageError(
-            "--from-spark needs --uid, the operator of the new job, and --like, a savepoint of that job"
-        )
+    spark = started_session()
     checkpoint = SparkCheckpoint.load(spark, path)
-    new_job = state_processor.Savepoint.load(spark, words.like, uids=[words.uid])
-    state = checkpoint.state_like(
-        new_job.operator(words.uid),
-        words.operator,
-        aggregates=words.aggregate,
-        timeout=words.timeout,  # type: ignore[arg-type]  # one of the choices
-        ttl_ms={name: time // timedelta(milliseconds=1) for name, time in words.ttl.items()},
+    new_job = state_processor.Savepoint.load(spark, like, uids=[uid])
+    operator = new_job.operator(uid)
+    state = state_like(checkpoint, words.operator, operator, words)
+    if checkpoint.evicted is not None:
+        click.echo(late_rows(checkpoint.evicted, len(checkpoint.operators)), err=True)
+    with warnings.catch_warnings():
+        if all(known.kind.is_keyed for known in operator.catalog.states):
+            # state_like has named the states that begin empty, and how to say that they do.
+            warnings.simplefilter("ignore", LostStateWarning)
+        return new_job.with_operator(uid, state)
+
+
+def late_rows(watermark: int, operators: int = 1) -> str:
+    """What the user must know about rows that were late for the query."""
+    behind_a_join = (
+        " Behind a join by a range of time, an operator's own watermark is earlier by that range."
     )
-    if checkpoint.watermark is not None:
-        moment = datetime.fromtimestamp(checkpoint.watermark / 1000, UTC).isoformat()
-        click.echo(
-            f"The query's watermark is {checkpoint.watermark} ms ({moment}). A job begins without it, so"
-            " a row that is late for the query would bring a window back that was emitted. Before the"
-            " operator, drop rows whose window ends at or before it, and without windows rows whose"
-            " time is before it.",
-            err=True,
+    try:
+        moment = (
+            f" ({(datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=watermark)).isoformat()})"
         )
-    return new_job.with_operator(words.uid, state)
+    except OverflowError:  # after the year 9999
+        moment = ""
+    return (
+        f"The query has emitted and evicted state by the watermark {watermark} ms{moment}. A job begins"
+        " without it, so a row that is late for the query would bring a window back that was emitted."
+        " Before the operator, drop rows whose window ends at or before it, and without windows rows"
+        f" whose time is at or before it.{behind_a_join if operators > 1 else ''}"
+    )
 
 
 def _describe(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:
-    described = {
-        "path": checkpoint.path,
-        "batch_id": checkpoint.batch_id,
-        "watermark": checkpoint.watermark,
-        "offsets": dict(checkpoint.offsets),
-        "operators": [asdict(it) for it in checkpoint.operators],
+    plain = {
+        name: getattr(checkpoint, name) for name in ("path", "batch_id", "watermark", "evicted")
     }
     offsets = [{"source": name, "offset": it} for name, it in checkpoint.offsets.items()]
-    plain = {name: described[name] for name in ("path", "batch_id", "watermark")}
+    operators = [asdict(it) for it in checkpoint.operators]
+    described = {**plain, "offsets": dict(checkpoint.offsets), "operators": operators}
     shown = described if output.is_json else plain
     output.page(shown, ("Sources", offsets), ("Operators", checkpoint.operators))
 
@@ -128,7 +133,7 @@ def _show(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any])
         raise TableNotFoundError(f"{checkpoint.path} has no table {name!r}; it has {known}")
     table = checkpoint.table(int(number))
     if asked["where"]:
-        with _query_errors():
+        with sql_errors(QueryError):
             table = table.where(asked["where"])
     _print(output, f"Rows of {name}", table, asked["rows"])
 
@@ -140,7 +145,7 @@ def _query(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]
     embedded_sql.expect_spark_query(sql)
     for it in checkpoint.operators:
         checkpoint.table(it.id).createOrReplaceTempView(f"{_PREFIX}{it.id}")
-    with _query_errors():
+    with sql_errors(QueryError):
         rows = checkpoint.spark.sql(sql)
     _print(output, "", rows, asked["rows"])
 
@@ -148,14 +153,6 @@ def _query(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]
 def _stats(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:
     sizes = [size for it in checkpoint.operators for size in checkpoint.sizes(it.id)]
     output.rows(f"Sizes of {checkpoint.path}", sizes)
-
-
-@contextmanager
-def _query_errors() -> Iterator[None]:
-    try:
-        yield
-    except (AnalysisException, ParseException) as error:
-        raise QueryError(str(error).strip().splitlines()[0]) from error
 
 
 def _print(output: Output, title: str, table: DataFrame, most: int) -> None:

@@ -47,7 +47,7 @@ _NUMBERS: dict[str, tuple[str, pa.DataType]] = {
     "timestamp": ("<i8", pa.timestamp("us", "UTC")),
     "timestamp_ntz": ("<i8", pa.timestamp("us")),
 }
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _LONG_DIGITS = 18
 
 
@@ -62,7 +62,7 @@ def element_type(name: str) -> pa.DataType:
         return pa.string() if word == "string" else pa.binary()
     if word in _NUMBERS:
         return _NUMBERS[word][1]
-    decimal = _DECIMAL.fullmatch(word)
+    decimal = DECIMAL.fullmatch(word)
     if decimal and int(decimal[1]) <= _LONG_DIGITS:
         return pa.decimal128(int(decimal[1]), int(decimal[2]))
     raise ColumnTypeError(
@@ -155,7 +155,7 @@ def _sized(
     """Texts or bytes whose sizes and positions are in ``words``."""
     words = np.where(is_null, 0, words)
     places, lengths = words >> 32, words & 0xFFFFFFFF
-    _expect(bool((places + lengths <= sizes).all()), element)
+    _expect(bool(((places >= 0) & (places + lengths <= sizes)).all()), element)
     ends = lengths.cumsum()
     inner = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
     joined = data[np.repeat(base + places, lengths) + inner]

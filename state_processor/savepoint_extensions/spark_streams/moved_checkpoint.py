@@ -1,47 +1,76 @@
-"""A checkpoint that was moved: its operators name their schemas by absolute paths of before.
+"""A checkpoint that Spark can't read at its path: it was moved, or the path has escapes as a URI.
 
-``state/P/_metadata/v2/N`` has ``stateSchemaFilePaths``. Spark follows these and fails if the checkpoint is
-a copy, or worse, reads the original. So a local checkpoint is read through a folder of links in which
-only these files are written anew.
+``state/P/_metadata/v2/N`` has ``stateSchemaFilePaths``, absolute paths. Spark follows these and fails if the
+checkpoint is a copy, or worse, reads the original. And it makes a URI of the path of a checkpoint, then takes that
+for a path: ``/my queries`` becomes ``/my%20queries``. So a local checkpoint is read through a folder of links in
+which only files with paths are written anew.
 
-Spark: ``OperatorStateMetadataV2``.
+Spark: ``OperatorStateMetadataV2``, ``StateSourceOptions``.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import os
+import posixpath
+import re
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from savepoint_extensions.spark_streams.checkpoint_files import STATE, numbered, read_text
+from savepoint_extensions.spark_streams.checkpoint_files import (
+    STATE,
+    fact_of,
+    json_object,
+    numbered,
+    read_text,
+)
 from savepoint_formats.errors import RefusedError
-from savepoint_formats.locations import Location, path_in_store
+from savepoint_formats.locations import Location, path_in_store, scheme_of, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PATHS = "stateSchemaFilePaths"
 _SCHEMAS = "_stateSchema"
-_METADATA = Path("_metadata", "v2")
+_STORE = "an entry of stateStoreInfo"
+_ESCAPED = re.compile(r"[^\w!$&'()*+,./:;=@~-]")
+"""What Java's URIs escape in a path, and a little more: they leave letters of any script."""
+_METADATA = "_metadata/v2"
+_OPENED = (STATE, "*", *_METADATA.split("/"))
+"""The folders above the files with paths."""
+_HDFS_PORT = ":8020"  # which a URI may leave out
+_CHECKSUM = ".crc"  # of such a file, whose text is another one then
 
 
 def readable_path(path: str) -> str:
     """The path under which Spark can read a checkpoint: its own, or that of a folder of links.
 
     Raises:
-        RefusedError: It was moved, and is not on this machine.
+        RefusedError: It was moved, and is not on this machine; or directories for temporary files
+            have such a path, too.
     """
-    if not any(_is_elsewhere(text, path) for _, text in _metadata_texts(path)):
-        return path
+    if scheme_of(path) != "file" and _is_escaped(path_in_store(path)):
+        raise RefusedError(
+            f"{path} has blanks or special characters, and Spark would look for the state under their"
+            " escapes: copy the checkpoint to a local directory, or to a path without them"
+        )
     place = Location.of(path)
+    is_escaped = place.is_local and _is_escaped(place.path)
+    elsewhere = next((it for it in _named_checkpoints(path) if not is_same_place(it, path)), None)
+    if not is_escaped and elsewhere is None:
+        return path
     if not place.is_local:
         raise RefusedError(
-            f"{path} was moved: its operators name schemas at another path, which Spark would read. Copy"
-            " the checkpoint to a local directory and read it there, or move it back"
+            f"{path} was moved: its operators name schemas below {elsewhere}, which Spark would read. Copy"
+            " the checkpoint to a local directory and read it there, move it back, or read it by that name"
+            " if it is the same place"
+        )
+    if _is_escaped(tempfile.gettempdir()):
+        raise RefusedError(
+            f"{path} is read through links in {tempfile.gettempdir()}, but Spark doesn't find a path with"
+            " blanks or special characters: set TMPDIR to a path without"
         )
     # Data frames are lazy, so the links stay until the process ends.
     folder = Path(tempfile.mkdtemp(prefix="savepoint-checkpoint-"))
@@ -50,63 +79,59 @@ def readable_path(path: str) -> str:
     return str(folder)
 
 
-def _metadata_texts(path: str) -> Iterator[tuple[str, str]]:
-    """Each file of operators that names schemas, and its text."""
+def _is_escaped(path: str) -> bool:
+    return _ESCAPED.search(path) is not None
+
+
+def _named_checkpoints(path: str) -> Iterator[str]:
+    """The checkpoints below which the operators name schemas."""
     for operator in numbered(f"{path}/{STATE}"):
-        directory = f"{path}/{STATE}/{operator}/{_METADATA.as_posix()}"
+        directory = f"{path}/{STATE}/{operator}/{_METADATA}"
         for number in numbered(directory):
-            yield f"{directory}/{number}", read_text(f"{directory}/{number}")
+            for schema in _schemas(f"{directory}/{number}"):
+                yield schema.rpartition(f"/{_SCHEMAS}/")[0].rpartition(f"/{STATE}/")[0]
 
 
-def _is_elsewhere(text: str, path: str) -> bool:
-    own = _real(path)
-    return any(_real(_checkpoint_of(schema)) != own for schema in _schemas(text))
-
-
-def _checkpoint_of(schema: str) -> str:
-    """The checkpoint below which a schema's path is."""
-    return schema.rpartition(f"/{_SCHEMAS}/")[0].rpartition(f"/{STATE}/")[0]
+def is_same_place(place: str, path: str) -> bool:
+    """Whether two URIs name one directory. Without a host, HDFS is that of the session."""
+    scheme, host = store_of(place)
+    other_scheme, other_host = store_of(path)
+    hosts = {it.removesuffix(_HDFS_PORT) for it in (host, other_host) if it}
+    return scheme == other_scheme and len(hosts) < 2 and _real(place) == _real(path)
 
 
 def _real(path: str) -> str:
-    return os.path.realpath(path_in_store(path))
+    inner = path_in_store(path)
+    return os.path.realpath(inner) if scheme_of(path) == "file" else posixpath.normpath(inner)
 
 
-def _schemas(text: str) -> Iterator[str]:
-    for line in text.splitlines()[1:]:
-        for store in json.loads(line).get("stateStoreInfo", ()):
-            yield from store.get(_PATHS, ())
+def _schemas(file: str) -> Iterator[str]:
+    for line in filter(None, read_text(file).split("\n")[1:]):
+        for store in fact_of(json_object(line, file), "stateStoreInfo", list, [], file):
+            facts = fact_of({_STORE: store}, _STORE, dict, None, file)
+            yield from fact_of(facts, _PATHS, list, [], file)
 
 
-def _link(original: Path, folder: Path) -> None:
-    _link_all(original, folder, {STATE})
-    for operator in (original / STATE).iterdir():
-        inner = folder / STATE / operator.name
-        inner.mkdir(parents=True)
-        _link_all(operator, inner, {"_metadata"})
-        metadata = operator / "_metadata"
-        if not (operator / _METADATA).is_dir():
-            if metadata.exists():
-                (inner / "_metadata").symlink_to(metadata)
-            continue
-        (inner / _METADATA).mkdir(parents=True)
-        for file in (operator / _METADATA).iterdir():
-            if file.name.isdecimal():
-                text = _with_paths(file.read_text("utf-8"), folder)
-                (inner / _METADATA / file.name).write_text(text, "utf-8")
+def _link(original: Path, folder: Path, below: tuple[str, ...] = ()) -> None:
+    """Links to what a checkpoint has; files with paths, and the folders above them, are made anew."""
+    folder.joinpath(*below).mkdir(exist_ok=True)
+    for entry in original.joinpath(*below).iterdir():
+        parts = (*below, entry.name)
+        copy = folder.joinpath(*parts)
+        if len(parts) > len(_OPENED) and entry.name.isdecimal():
+            copy.write_text(_with_paths(str(entry), folder), "utf-8")
+        elif entry.is_dir() and all(
+            it in ("*", part) for part, it in zip(parts, _OPENED, strict=False)
+        ):
+            _link(original, folder, parts)
+        elif len(parts) <= len(_OPENED) or entry.suffix != _CHECKSUM:
+            copy.symlink_to(entry)
 
 
-def _with_paths(text: str, folder: Path) -> str:
-    for schema in set(_schemas(text)):
+def _with_paths(file: str, folder: Path) -> str:
+    text = read_text(file)
+    for schema in set(_schemas(file)):
         head, _, tail = schema.rpartition(f"/{_SCHEMAS}/")
         operator = head.rpartition("/")[2]
-        moved = (folder / STATE / operator / _SCHEMAS / tail).as_uri()
-        text = text.replace(schema, moved)
+        text = text.replace(schema, f"file:{folder / STATE / operator / _SCHEMAS / tail}")
     return text
-
-
-def _link_all(original: Path, folder: Path, without: set[str]) -> None:
-    folder.mkdir(exist_ok=True)
-    for entry in original.iterdir():
-        if entry.name not in without:
-            (folder / entry.name).symlink_to(entry)

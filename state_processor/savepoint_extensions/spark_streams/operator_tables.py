@@ -20,21 +20,28 @@ it is the last field, and a column of the query may have that name, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
-from savepoint_extensions.spark_streams.aggregate_buffers import (
-    columns_of_aggregates,
-    has_sketches,
-)
+from savepoint_extensions.spark_streams.aggregate_buffers import columns_of_aggregates, has_sketches
 from savepoint_extensions.spark_streams.collected_arrays import with_lists
-from savepoint_extensions.spark_streams.operator_kinds import StateForm
-from savepoint_extensions.spark_streams.stored_fields import StoredFields, quoted, selected
-from savepoint_extensions.spark_streams.stream_operator import FIRST_VERSION
-from savepoint_formats.errors import ColumnTypeError, RefusedError, StateNotFoundError
+from savepoint_extensions.spark_streams.stored_fields import (
+    StoredFields,
+    by_key,
+    selected,
+    with_arrays,
+)
+from savepoint_extensions.spark_streams.stream_operator import (
+    AGGREGATIONS,
+    EVENT_TIME,
+    FIRST_VERSION,
+    PROCESSING_TIME,
+    StateForm,
+)
+from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.printable import alternatives
 from savepoint_spark.columns import spark_type_of
 from savepoint_spark.session import typed_errors
@@ -45,13 +52,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-    from savepoint_extensions.spark_streams.stream_operator import StateVariable, StoredOperator
+    from savepoint_extensions.spark_streams.stream_operator import (
+        StateVariable,
+        StoredOperator,
+        TimeoutDomain,
+    )
 
-TimeoutDomain: TypeAlias = Literal["event_time", "processing_time"]
-EVENT_TIME, PROCESSING_TIME = "event_time", "processing_time"
 SIDES = ("left", "right")
 
-_AGGREGATIONS = (StateForm.AGGREGATION, StateForm.SESSIONS)
 _REPLACED_FORMS = (StateForm.AGGREGATION, StateForm.GROUP_STATE)
 """Forms whose first version has other fields: values with the key, or with the fields of the state."""
 
@@ -61,6 +69,7 @@ _WITH_EVENT_TIME = 4  # the version of a join's state whose keys have the event 
 _WITH_MARK = 2  # the first version of a join's state whose rows end with the mark
 _MATCHED = "matched"
 _NO_TIMEOUT = -1
+_TIMERS = {"readRegisteredTimers": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +79,8 @@ class StoreSize:
     Attributes:
         operator: The operator's number.
         store: Name of the store or state variable; ``timers`` for timers.
-        rows: Number of rows: keys, elements of lists, entries of maps, rows of a join, timers.
-        largest_partition: Number of rows in the partition that has the most.
+        rows: Keys, elements of lists, entries of maps, rows of a join, timers.
+        largest_partition: Rows in the partition that has the most.
     """
 
     operator: int
@@ -82,15 +91,7 @@ class StoreSize:
 
 @dataclass(frozen=True)
 class OperatorTables:
-    """The state of an operator after a batch.
-
-    Attributes:
-        spark: The session.
-        path: The checkpoint, as Spark can read it.
-        batch_id: The committed batch.
-        operator: The operator.
-        version: The version of its form.
-    """
+    """The state of an operator after a batch; ``path`` is the checkpoint as Spark can read it."""
 
     spark: SparkSession
     path: str
@@ -110,15 +111,16 @@ class OperatorTables:
             case StateForm.GROUP_STATE | StateForm.STATE_VARIABLES:
                 return self.state((), None, {})
             case StateForm.OTHER:
-                return self._read(storeName=self.operator.stores[0])
+                return self._first
 
     def aggregation(self, key: Sequence[str], aggregates: Mapping[str, str]) -> DataFrame:
         """See ``SparkCheckpoint.aggregation``."""
         self._expect_known_form()
-        stored = self._read()
-        keys, buffers = self._grouped(stored)
+        stored = self._first
+        keys, buffers = self._keys(stored), self._buffers(stored)
         if not aggregates:
-            return selected(stored, keys.named(key), buffers.named())
+            named = keys.named(key)
+            return selected(stored, named, buffers.named(after=named))
         columns, collected = columns_of_aggregates(buffers, aggregates)
         rows = selected(stored, keys.named(key), columns)
         if not collected:
@@ -131,37 +133,29 @@ class OperatorTables:
 
     def joined(self, key: Sequence[str]) -> DataFrame:
         """See ``SparkCheckpoint.joined``."""
-        sides = {side: self._read(storeName=f"{side}-{self._rows_of_join}") for side in SIDES}
+        stores = [self._read_by(options) for _, options in self._stores]
+        sides = dict(zip(SIDES, stores, strict=True))
         values = {side: StoredFields.of(stored, "value") for side, stored in sides.items()}
         rows = {side: without_mark(fields, self.version) for side, fields in values.items()}
         tables = []
         for side, stored in sides.items():
             mark = values[side].columns[len(rows[side].columns) :]
-            structs = {
-                it: _struct(fields)
-                if it == side
-                else F.lit(None).cast(StructType([*fields.fields]))
-                for it, fields in rows.items()
-            }
-            columns = {
-                "side": F.lit(side),
-                **structs,
-                _MATCHED: mark[0] if mark else F.lit(None).cast("boolean"),
-            }
-            # The last field of the key is the number of the row, or its event time.
-            keys = StoredFields.of(stored, "key").between(0, -1)
-            tables.append(selected(stored, keys.named(key), columns))
+            columns = {"side": F.lit(side)}
+            for it, fields in rows.items():
+                nothing = F.lit(None).cast(StructType([*fields.fields]))
+                columns[it] = _struct(fields) if it == side else nothing
+            columns[_MATCHED] = mark[0] if mark else F.lit(None).cast("boolean")
+            tables.append(selected(stored, self._keys(stored).named(key), columns))
         return tables[0].unionByName(tables[1])
 
     def deduplicated(self, key: Sequence[str]) -> DataFrame:
         """See ``SparkCheckpoint.deduplicated``."""
-        stored = self._read()
         columns = {}
         if self.operator.form is StateForm.DEDUPLICATION_WITHIN_WATERMARK:
             # The first whole millisecond that is not before the microseconds, as Spark compares.
             micros = F.col("value").getField("expiresAtMicros")
             columns["expires_at"] = F.ceil(micros / F.lit(1000)).cast("bigint")
-        return selected(stored, StoredFields.of(stored, "key").named(key), columns)
+        return selected(self._first, self._keys(self._first).named(key), columns)
 
     def state(
         self, key: Sequence[str], timeout: TimeoutDomain | None, ttl_ms: Mapping[str, int]
@@ -185,76 +179,84 @@ class OperatorTables:
             tables.append(self._timers(key))
         if not tables:
             raise RefusedError(f"operator {self.operator.id} has no state and no timers")
-        return _by_key(tables)
+        return by_key(tables, tables[0].columns[:-1])
 
     def reason(self) -> str:
         """Why its state can't be carried as it is; empty if it can."""
         if self._is_replaced:
             return _REPLACED
-        if self.operator.form in _AGGREGATIONS and has_sketches(self._grouped(self._read())[1]):
+        if self.operator.form in AGGREGATIONS and has_sketches(self._buffers(self._first)):
             return "an approximate count has registers that no aggregate of Flink continues"
         return ""
 
     def key_names(self) -> list[str]:
         """The columns of the key in a table without names of the user."""
-        if self.operator.form in _AGGREGATIONS:
-            return list(self._grouped(self._read())[0].named())
-        if self.operator.form is StateForm.STATE_VARIABLES:
-            names = [it.name for it in self.operator.variables]
-            read = {"stateVarName": names[0]} if names else {"readRegisteredTimers": "true"}
-            return list(StoredFields.of(self._read(**read), "key").named())
-        return list(StoredFields.of(self._read(), "key").named())
+        return list(self._keys(self._first).named())
 
     def sizes(self) -> list[StoreSize]:
         """See ``SparkCheckpoint.sizes``."""
-        match self.operator.form:
-            case StateForm.STATE_VARIABLES:
-                stores = {it.name: {"stateVarName": it.name} for it in self.operator.variables}
-                if self.operator.has_timers:
-                    stores["timers"] = {"readRegisteredTimers": "true"}
-            case StateForm.JOIN:
-                names = [f"{side}-{self._rows_of_join}" for side in SIDES]
-                stores = {name: {"storeName": name} for name in names}
-            case _:
-                stores = {name: {"storeName": name} for name in self.operator.stores}
-        return [self._size(name, options) for name, options in stores.items()]
+        sizes = []
+        for name, options in self._stores:
+            counted = self._read_by(options).groupBy("partition_id").count()
+            with typed_errors():
+                counts = [row["count"] for row in counted.collect()]
+            sizes.append(StoreSize(self.operator.id, name, sum(counts), max(counts, default=0)))
+        return sizes
 
     def described(self) -> tuple[str, tuple[str, ...]]:
         """The columns of the key as DDL, and the names of states or buffers."""
+        names: tuple[str, ...] = ()
         match self.operator.form:
             case StateForm.OTHER:
-                return "", ()
+                return "", names
             case StateForm.STATE_VARIABLES:
                 names = tuple(it.name for it in self.operator.variables)
-                read = {"stateVarName": names[0]} if names else {"readRegisteredTimers": "true"}
-                return StoredFields.of(self._read(**read), "key").words, names
             case StateForm.JOIN:
-                stored = self._read(storeName=f"{SIDES[0]}-{self._rows_of_join}")
-                return StoredFields.of(stored, "key").between(0, -1).words, SIDES
-        stored = self._read()
-        if self.operator.form in _AGGREGATIONS:
-            keys, buffers = self._grouped(stored)
-            return keys.words, buffers.names
-        states = ("state",) if self.operator.form is StateForm.GROUP_STATE else ()
-        return StoredFields.of(stored, "key").words, states
+                names = SIDES
+            case StateForm.AGGREGATION | StateForm.SESSIONS:
+                names = self._buffers(self._first).names
+            case StateForm.GROUP_STATE:
+                names = ("state",)
+        return self._keys(self._first).words, names
 
-    @property
-    def _rows_of_join(self) -> str:
-        return _TIMED_ROWS if self.version >= _WITH_EVENT_TIME else _NUMBERED_ROWS
+    @cached_property
+    def _stores(self) -> Sequence[tuple[str, Mapping[str, str]]]:
+        """The stores or state variables: name, and the options that read it. A variable may be called timers."""
+        match self.operator.form:
+            case StateForm.STATE_VARIABLES:
+                names = [it.name for it in self.operator.variables]
+                timers = [("timers", _TIMERS)] if self.operator.has_timers or not names else []
+                return [*((name, {"stateVarName": name}) for name in names), *timers]
+            case StateForm.JOIN:
+                rows = _TIMED_ROWS if self.version >= _WITH_EVENT_TIME else _NUMBERED_ROWS
+                stores = tuple(f"{side}-{rows}" for side in SIDES)
+            case _:
+                stores = self.operator.stores
+        return [(name, {"storeName": name}) for name in stores]
 
-    def _size(self, name: str, options: Mapping[str, str]) -> StoreSize:
-        counted = self._read(**options).groupBy("partition_id").count()
-        with typed_errors():
-            counts = [row["count"] for row in counted.collect()]
-        return StoreSize(self.operator.id, name, sum(counts), max(counts, default=0))
+    @cached_property
+    def _first(self) -> DataFrame:
+        """The rows of its first store."""
+        return self._read_by(self._stores[0][1])
 
-    def _grouped(self, stored: DataFrame) -> tuple[StoredFields, StoredFields]:
-        """The columns of an aggregation's key, and the buffers."""
-        key, value = StoredFields.of(stored, "key"), StoredFields.of(stored, "value")
-        if self.operator.form is StateForm.AGGREGATION:
-            return key, value
-        # The value repeats the key; where the key has the start of the session, it has the window.
-        return value.between(0, len(key.fields)), value.between(len(key.fields))
+    def _keys(self, stored: DataFrame) -> StoredFields:
+        """The columns of the key of stored rows."""
+        key = StoredFields.of(stored, "key")
+        match self.operator.form:
+            case StateForm.JOIN:
+                # The last field is the number of the row, or its event time.
+                return key.between(0, -1)
+            case StateForm.SESSIONS:
+                # The value repeats the key; where the key has the start of the session, it has the window.
+                return StoredFields.of(stored, "value").between(0, len(key.fields))
+            case _:
+                return key
+
+    def _buffers(self, stored: DataFrame) -> StoredFields:
+        """The buffers of an aggregation; those of sessions are behind the key."""
+        is_session = self.operator.form is StateForm.SESSIONS
+        start = len(StoredFields.of(stored, "key").fields) if is_session else 0
+        return StoredFields.of(stored, "value").between(start)
 
     @property
     def _is_replaced(self) -> bool:
@@ -266,33 +268,32 @@ class OperatorTables:
 
     def _group_state(self, key: Sequence[str], timeout: TimeoutDomain | None) -> DataFrame:
         self._expect_known_form()
-        stored = self._read()
+        stored = self._first
         value = StoredFields.of(stored, "value").named()
         state = stored.schema["value"].dataType["groupState"].dataType  # type: ignore[index]  # a struct
         columns = {"state": _unwrapped(value["groupState"], state)}
         if "timeoutTimestamp" in value:
             at = value["timeoutTimestamp"]
             columns[timeout or "timeout"] = F.when(at != _NO_TIMEOUT, at)
-        return selected(stored, StoredFields.of(stored, "key").named(key), columns)
+        return selected(stored, self._keys(stored).named(key), columns)
 
     def _variable(
         self, state: StateVariable, key: Sequence[str], ttl_ms: Mapping[str, int]
     ) -> DataFrame:
-        stored = self._read(stateVarName=state.name, flattenCollectionTypes="false")
+        stored = self._read_by({"stateVarName": state.name, "flattenCollectionTypes": "false"})
         ttl = ttl_ms.get(state.name) if state.has_ttl else None
         column, data_type = stored.columns[1], stored.schema.fields[1].dataType
         value = _plain(F.col(column), data_type, has_ttl=state.has_ttl, ttl_ms=ttl)
-        return selected(stored, StoredFields.of(stored, "key").named(key), {state.name: value})
+        return selected(stored, self._keys(stored).named(key), {state.name: value})
 
     def _timers(self, key: Sequence[str]) -> DataFrame:
-        stored = self._read(readRegisteredTimers="true")
+        stored = self._read_by(_TIMERS)
         domain = EVENT_TIME if self.operator.timers == "event time" else PROCESSING_TIME
-        keys = StoredFields.of(stored, "key").named(key)
+        keys = self._keys(stored).named(key)
         table = selected(stored, keys, {domain: F.col("expiration_timestamp_ms")})
-        timestamps = F.sort_array(F.collect_list(domain)).alias(domain)
-        return table.groupBy(*quoted([*keys])).agg(timestamps)
+        return with_arrays(table, [*keys], domain)
 
-    def _read(self, **options: str) -> DataFrame:
+    def _read_by(self, options: Mapping[str, str]) -> DataFrame:
         read = {"operatorId": str(self.operator.id), "batchId": str(self.batch_id), **options}
         with typed_errors():
             return self.spark.read.format("statestore").options(**read).load(self.path)
@@ -339,16 +340,3 @@ def _element(value: Column, data_type: DataType, has_ttl: bool, ttl_ms: int | No
 def _unwrapped(value: Column, data_type: DataType) -> Column:
     is_single = isinstance(data_type, StructType) and len(data_type) == 1
     return value.getField(data_type.names[0]) if is_single else value  # type: ignore[attr-defined]
-
-
-def _by_key(tables: Sequence[DataFrame]) -> DataFrame:
-    """Tables with one more column than their key has, as one table with a row per key."""
-    if len(tables) == 1:
-        return tables[0]
-    keys, states = tables[0].columns[:-1], [table.columns[-1] for table in tables]
-    if len(set(states)) < len(states):
-        raise ColumnTypeError(f"two states or timers have one name: {', '.join(states)}")
-    rows = reduce(lambda all_, table: all_.unionByName(table, allowMissingColumns=True), tables)
-    values = [F.first(column, ignorenulls=True) for column in quoted(states)]
-    named = [value.alias(name) for value, name in zip(values, states, strict=True)]
-    return rows.groupBy(*quoted(keys)).agg(*named)

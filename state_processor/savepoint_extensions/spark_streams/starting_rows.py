@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from savepoint_extensions.spark_streams.operator_tables import EVENT_TIME, PROCESSING_TIME
-from savepoint_extensions.spark_streams.stored_fields import quoted
+from savepoint_extensions.spark_streams.stored_fields import (
+    by_key,
+    expect_distinct,
+    quoted,
+    with_arrays,
+)
+from savepoint_extensions.spark_streams.stream_operator import EVENT_TIME, PROCESSING_TIME
 from savepoint_formats.errors import ColumnTypeError, RefusedError, StateNotFoundError
 from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_formats.values import ROW_KIND
@@ -62,31 +67,23 @@ def _timers(savepoint: SparkSavepoint, uid: str) -> DataFrame | None:
     if not domains:
         return None
     domain = _DOMAINS[domains[0]]
-    timestamps = F.sort_array(F.collect_list("timestamp")).alias(domain)
-    return timers.groupBy(_KEY).agg(timestamps)
+    named = timers.select(_KEY, F.col("timestamp").alias(domain))
+    return with_arrays(named, (_KEY,), domain)
 
 
 def with_timers(rows: DataFrame | None, timers: DataFrame | None, operator: str) -> DataFrame:
     """The rows of an operator with its timers; ``StateNotFoundError`` if it has neither."""
-    if timers is None:
-        if rows is None:
-            raise StateNotFoundError(
-                f"operator {operator} has no keyed state, and none of its timers is set: begin the"
-                " query without initial state"
-            )
-        return rows
-    if rows is None:
-        return timers
-    domain = timers.columns[-1]
-    if domain in rows.columns:
+    tables = [table for table in (rows, timers) if table is not None]
+    if not tables:
+        raise StateNotFoundError(
+            f"operator {operator} has no keyed state, and none of its timers is set: begin the"
+            " query without initial state"
+        )
+    if len(tables) > 1 and (domain := tables[1].columns[-1]) in tables[0].columns:
         raise RefusedError(
             f"a state is called {domain!r} like the column of timers: rename it by rename_state first"
         )
-    states = rows.columns[1:]
-    both = rows.unionByName(timers, allowMissingColumns=True)
-    values = zip((*states, domain), quoted((*states, domain)), strict=True)
-    merged = [F.first(column, ignorenulls=True).alias(name) for name, column in values]
-    return both.groupBy(_KEY).agg(*merged)
+    return by_key(tables, (_KEY,))
 
 
 def _with_key(rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -100,8 +97,6 @@ def _with_key(rows: DataFrame, names: Sequence[str]) -> DataFrame:
         columns = [F.col(_KEY).getField(name) for name in fields]
     if len(columns) != len(names):
         raise ColumnTypeError(f"key={list(names)!r}, but the key has {len(columns)} columns")
-    twice = sorted({*names} & {*rows.columns[1:]})
-    if twice:
-        raise ColumnTypeError(f"column {twice[0]!r} is in the key and a state: choose another name")
+    expect_distinct([*names, *rows.columns[1:]], rows.sparkSession, "columns of the key or states")
     named = [column.alias(name) for column, name in zip(columns, names, strict=True)]
     return rows.select(*named, *quoted(rows.columns[1:]))

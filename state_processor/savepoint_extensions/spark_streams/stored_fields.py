@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from savepoint_formats.errors import ColumnTypeError
+from savepoint_spark.writing import Grouping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from savepoint_formats.errors import SavepointError
+
+_EXACT = "spark.sql.caseSensitive"
+_IGNORED = f"; Spark ignores case, unless {_EXACT} is true"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFields:
-    """Fields of a struct, as columns by position.
-
-    Attributes:
-        columns: The column of each field.
-        fields: Its name and type in Spark's state.
-    """
+    """Fields of a struct, as columns by position; ``is_exact`` if the session does not ignore case."""
 
     columns: tuple[Column, ...]
     fields: tuple[StructField, ...]
+    is_exact: bool = False
 
     @classmethod
     def of(cls, stored: DataFrame, name: str) -> StoredFields:
@@ -40,11 +45,11 @@ class StoredFields:
         )
         whole = F.col(name).cast(distinct)
         columns = tuple(whole.getField(f"_{place}") for place in range(len(struct)))
-        return cls(columns, tuple(struct.fields))
+        return cls(columns, tuple(struct.fields), is_exact(stored.sparkSession))
 
     def between(self, start: int, end: int | None = None) -> StoredFields:
         """Some of them, by position."""
-        return StoredFields(self.columns[start:end], self.fields[start:end])
+        return replace(self, columns=self.columns[start:end], fields=self.fields[start:end])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,40 +61,53 @@ class StoredFields:
         """Names and types in order, as in DDL."""
         return ", ".join(f"{it.name} {it.dataType.simpleString()}" for it in self.fields)
 
-    def named(self, names: Sequence[str] = ()) -> dict[str, Column]:
+    def named(self, names: Sequence[str] = (), after: Iterable[str] = ()) -> dict[str, Column]:
         """The columns by other names, or by their own; the second of a name gets ``_2``.
 
-        Raises:
-            ColumnTypeError: There is another number of names.
+        ``after`` has the names of columns in front of these. Raises ``ColumnTypeError`` for another number of
+        names, or one that comes twice.
         """
         if not names:
-            seen: Counter[str] = Counter()
-            own = []
+            seen = Counter(self._folded(name) for name in after)
+            names = []
             for name in self.names:
-                seen[name] += 1
-                own.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-            names = own
+                seen[self._folded(name)] += 1
+                number = seen[self._folded(name)]
+                names.append(name if number == 1 else f"{name}_{number}")
         if len(names) != len(self.columns):
             raise ColumnTypeError(
                 f"key={list(names)!r}, but the key has {len(self.columns)} columns: {self.words}"
             )
+        if len({self._folded(name) for name in names}) < len(names):
+            raise ColumnTypeError(f"key={list(names)!r} has a name twice{_IGNORED}")
         return dict(zip(names, self.columns, strict=True))
+
+    def _folded(self, name: str) -> str:
+        return name if self.is_exact else name.lower()
+
+
+def is_exact(spark: SparkSession) -> bool:
+    """Whether a session tells names apart that differ by case alone."""
+    return str(spark.conf.get(_EXACT)).lower() == "true"
+
+
+def expect_distinct(names: Iterable[str], spark: SparkSession, what: str, way: str = "") -> None:
+    """Raises ``ColumnTypeError`` for two names that are one to a session."""
+    fold = str if is_exact(spark) else str.lower
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.get(fold(name))) is not None:
+            ignored = "" if other == name else _IGNORED
+            raise ColumnTypeError(f"{what} {other!r} and {name!r} have one name{way}{ignored}")
+        seen[fold(name)] = name
 
 
 def selected(
     stored: DataFrame, keys: Mapping[str, Column], columns: Mapping[str, Column]
 ) -> DataFrame:
-    """The columns of a table, after those of its key.
-
-    Raises:
-        ColumnTypeError: A column has the name of one of the key.
-    """
-    twice = sorted(keys.keys() & columns.keys())
-    if twice:
-        raise ColumnTypeError(
-            f"column {twice[0]!r} is in the key and in the state: give the columns of the key other"
-            " names, by key=[…]"
-        )
+    """The columns of a table, after those of its key; ``ColumnTypeError`` if two have one name."""
+    way = ": give the columns of the key other names by key=[…], or the aggregates"
+    expect_distinct([*keys, *columns], stored.sparkSession, "columns", way)
     named = {**keys, **columns}
     return stored.select(*(column.alias(name) for name, column in named.items()))
 
@@ -97,3 +115,30 @@ def selected(
 def quoted(names: Sequence[str]) -> list[Column]:
     """Columns by their names, which may have any characters."""
     return [F.col("`" + name.replace("`", "``") + "`") for name in names]
+
+
+@contextmanager
+def sql_errors(kind: type[SavepointError], before: str = "", after: str = "") -> Iterator[None]:
+    """Raises an error of a kind for SQL of a user that Spark refuses, with its reason."""
+    try:
+        yield
+    except (AnalysisException, ParseException) as error:
+        raise kind(f"{before}{str(error).strip().splitlines()[0]}{after}") from error
+
+
+def with_arrays(table: DataFrame, keys: Sequence[str], column: str) -> DataFrame:
+    """A row per key, with all its numbers in a column as an array in order."""
+    numbers = F.sort_array(F.collect_list(*quoted([column]))).alias(column)
+    return Grouping.of(table, (*keys,)).aggregated(numbers)
+
+
+def by_key(tables: Sequence[DataFrame], keys: Sequence[str]) -> DataFrame:
+    """Tables as one, with a row per key; ``ColumnTypeError`` if two have another column of one name."""
+    if len(tables) == 1:
+        return tables[0]
+    names = [name for table in tables for name in table.columns if name not in keys]
+    expect_distinct([*keys, *names], tables[0].sparkSession, "states or timers")
+    rows = reduce(lambda all_, table: all_.unionByName(table, allowMissingColumns=True), tables)
+    firsts = [F.first(column, ignorenulls=True) for column in quoted(names)]
+    named = [first.alias(name) for first, name in zip(firsts, names, strict=True)]
+    return Grouping.of(rows, (*keys,)).aggregated(*named)

@@ -11,6 +11,7 @@ columns of the query's table go into the states of their names:
 |                           |                | the time of expiry                                |               |
 | state of a group          | its columns    | as a whole in the only state, or in ``state``     | its timeout   |
 | state variables           | its columns    | those of the same names                           | its timers    |
+| join                      | its columns    | the rows of each side, in the state of its name   |               |
 
 A key of one column is this column, a key of several a struct of them, which goes by names, or by position
 where the job calls its fields f0, f1…
@@ -18,58 +19,61 @@ where the job calls its fields f0, f1…
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StructType
 
-from savepoint_extensions.spark_streams.operator_kinds import StateForm
-from savepoint_extensions.spark_streams.operator_tables import EVENT_TIME
-from savepoint_extensions.spark_streams.stored_fields import quoted
-from savepoint_formats.errors import ColumnTypeError, RefusedError
+from savepoint_extensions.spark_streams.aggregate_buffers import unscaled_sums
+from savepoint_extensions.spark_streams.joined_states import joined_states
+from savepoint_extensions.spark_streams.new_types import UNNAMED, NamedField, NewTypes, whole_value
+from savepoint_extensions.spark_streams.stored_fields import expect_distinct, quoted
+from savepoint_extensions.spark_streams.stream_operator import (
+    AGGREGATIONS,
+    EVENT_TIME,
+    PROCESSING_TIME,
+    StateForm,
+)
+from savepoint_formats.errors import ColumnTypeError, RefusedError, StateNotFoundError
+from savepoint_formats.printable import alternatives
+from savepoint_formats.savepoint_warnings import LostStateWarning
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files import StateKind
+from savepoint_formats.values import ROW_KIND
 from savepoint_spark.bootstrapping import KeyedColumns
-from savepoint_spark.writing import Key, NewState, StoredTypes
+from savepoint_spark.columns import spark_type
+from savepoint_spark.writing import NAMESPACE, Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from savepoint_database.snapshot import Operator
     from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
-    from savepoint_extensions.spark_streams.operator_tables import TimeoutDomain
+    from savepoint_extensions.spark_streams.import_words import ImportWords
+    from savepoint_extensions.spark_streams.new_types import EmptyOperator
     from savepoint_extensions.spark_streams.stream_operator import StreamOperator
-    from savepoint_spark.writing import PlannedTransformation
+    from savepoint_spark.writing import NewState, PlannedTransformation
 
 _WINDOWS = ("window", "session_window")
 _SESSION = "session_window"
-_MERGING_SET = "merging-window-set"
-_KEY = "key"
-_ARGUMENTS = ("self", "operator", "key")
-"""Other arguments of ``SparkCheckpoint.aggregation``, which takes aggregates by their names."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportWords:
-    """What only the user knows of the query.
-
-    Attributes:
-        aggregates: Column -> aggregate, in the order of the query.
-        timeout: The time domain of the timeouts of ``applyInPandasWithState``.
-        ttl_ms: State variable -> its time to live in ms.
-        allowed_lateness_ms: How long after its end the new job keeps a window.
-    """
-
-    aggregates: Mapping[str, str] = field(default_factory=dict)
-    timeout: TimeoutDomain | None = None
-    ttl_ms: Mapping[str, int] = field(default_factory=dict)
-    allowed_lateness_ms: int = 0
+_TIMEOUT = "timeout"
+_KEY = "$key"  # no state of a job is called so; one may be called key
+_OR_PLAN = (
+    "or load the savepoint with the plan of the job (plan=…) if the names are those of its query"
+)
+_ORDER = f"Name the columns in the order of the new job's key by key=[…] (--key COLUMN), {_OR_PLAN}"
+_NAMES = f"Call the aggregates as the new job does by aggregates= (--aggregate), {_OR_PLAN}"
 
 
 def state_like(
-    checkpoint: SparkCheckpoint, number: int | None, operator: Operator, words: ImportWords
+    checkpoint: SparkCheckpoint,
+    number: int | None,
+    like: Operator | EmptyOperator,
+    words: ImportWords,
 ) -> PlannedTransformation:
     """The state of a query's operator with the types of an operator of the new job.
 
@@ -82,71 +86,115 @@ def state_like(
         raise RefusedError(
             f"operator {described.id} of {checkpoint.path} can't be carried: {described.reason}"
         )
-    form, types = StateForm(described.kind), StoredTypes.of(operator)
-    expect_words_of(form, words)
-    table, keys = _table(checkpoint, described.id, form, words)
-    states = [NewState(info, None) for info in types.states]
-    timers = [state for state in states if state.kind is StateKind.TIMERS]
-    values = [
-        state
-        for state in states
-        if state.kind is not StateKind.TIMERS and state.name != _MERGING_SET
-    ]
-    window = next((name for name in _WINDOWS if name in keys), None)
-    keys = [name for name in keys if name != window]
+    form, types = StateForm(described.kind), NewTypes.of(like, checkpoint.spark)
+    words.expect_form(form)
+    names = checkpoint.key_columns(described.id)
+    # A column of the key that no state is called like -> its name in the query.
+    keys = {f"{_KEY} {place}": name for place, name in enumerate(names)}
+    table = _table(checkpoint, described, [*keys], types, words)
+    values = [name for name in table.columns if name not in keys]
+    buffers = [table.schema[name] for name in values if form in AGGREGATIONS]
+    unscaled = unscaled_sums(buffers, words.aggregates)
+    window = _window(table, keys, types)
+    is_session = keys.pop(window, "") == _SESSION or form is StateForm.SESSIONS
     if not keys:
         raise RefusedError(
-            f"operator {described.id} has no key beside its window: in the new job key by a constant,"
-            " and import the rows in Python, with that constant as a column"
+            f"operator {described.id} has no key{' beside its window' if window else ''}: in the new job key by"
+            " a constant, and import the rows in Python, with that constant as a column"
         )
-    columns = [name for name in table.columns if name not in (*keys, window)]
-    timed = timer_columns(described, words)
-    domains = {name: name for name in columns if name in timed}
-    columns = [name for name in columns if name not in domains]
-    named = {state.name: state for state in values}
-    taken = columns_of_states(columns, [*named])
-    parts = (_together(names).alias(name) for name, names in {_KEY: keys, **taken}.items())
-    data = table.select(*parts, *quoted([*domains, *([window] if window else [])]))
-    keyed = KeyedColumns(data, Key((_KEY,), operator.written(types.key)))
-    for name in taken:
+    domains = [name for name in timer_columns(described, words) if name in values]
+    values = [name for name in values if name not in domains]
+    named = {state.name: state for state in types.values}
+    filled = columns_of_states(values, [*named])
+    stored = {name: spark_type(named[name].stored) for name in filled}
+    ordered, way = keys_in_order([*keys.values()], words.key)
+    by_name = {name: NamedField.of(table, column) for column, name in keys.items()}
+    fields = [replace(by_name[name], name=name) for name in ordered]
+    parts = [whole_value(fields, types.key_type, "the query's key", way).alias(_KEY)]
+    for name, columns in filled.items():
+        ordered, way = values_in_order(columns, stored[name], words.aggregates)
+        fields = [NamedField.of(table, column, unscaled) for column in ordered]
+        value = whole_value(fields, stored[name], f"the query's state of {name!r}", way)
+        parts.append(value.alias(name))
+    parts += [F.col(domain).alias(f"${domain}") for domain in domains]
+    parts += [column.alias(NAMESPACE) for column in quoted([window] if window else [])]
+    data = table.select(*parts)
+    _expect_distinct_fields(data.schema, checkpoint.spark)
+    keyed = KeyedColumns(data, Key((_KEY,), types.key))
+    for name in filled:
         state = replace(named[name], column=name)
-        expect_windows(state, has_windows=window is not None)
+        expect_windows(state, has_windows=bool(window))
         state.expect_times(data, None)
         keyed = keyed.with_new_state(state)
-    if window is not None:
+    for state in beginning_empty(types, filled, words.begin_empty):
+        keyed = keyed.with_new_state(state)
+    if window:
         return keyed.window(
-            window,
-            is_merging=window == _SESSION,
+            NAMESPACE,
+            is_merging=is_session,
+            is_processing_time=words.window_time == PROCESSING_TIME,
             allowed_lateness_ms=words.allowed_lateness_ms,
         )
+    words.expect_no_windows(described.id)
     # Without a timer, too, the new job's service stays in the headers.
-    return keyed.with_timers(**domains, **_service(timers)) if domains or timers else keyed
+    timers = types.timers
+    times = {domain: f"${domain}" for domain in domains}
+    return keyed.with_timers(**times, **_service(timers)) if domains or timers else keyed
 
 
-def expect_words_of(form: StateForm, words: ImportWords) -> None:
-    """Raises ``RefusedError`` for a word that only state of another form needs: it would do nothing.
+def keys_in_order(keys: Sequence[str], wanted: Sequence[str]) -> tuple[Sequence[str], str]:
+    """The columns of a key as the user orders them; and how to say their order, if that is not said.
 
-    Raises ``ColumnTypeError`` for an aggregate with the name of an argument.
+    Raises ``ColumnTypeError`` unless the user names all of them.
     """
-    aggregations = (StateForm.AGGREGATION, StateForm.SESSIONS)
-    needed = (
-        ("aggregates", words.aggregates, aggregations),
-        ("allowed_lateness_ms", words.allowed_lateness_ms, aggregations),
-        ("timeout", words.timeout, (StateForm.GROUP_STATE,)),
-        ("ttl_ms", words.ttl_ms, (StateForm.STATE_VARIABLES,)),
-    )
-    for name, given, forms in needed:
-        if given and form not in forms:
-            kinds = " or ".join(it.value for it in forms)
-            raise RefusedError(
-                f"{name} is for an operator of the kind {kinds}, but this one is a {form.value}: leave"
-                f" {name} out, or choose another operator"
+    if not wanted:
+        return keys, _ORDER
+    if sorted(wanted) != sorted(keys):
+        raise ColumnTypeError(f"key={list(wanted)!r}, but the query's key has {', '.join(keys)}")
+    return wanted, ""
+
+
+def values_in_order(
+    columns: Sequence[str], wanted: DataType, aggregates: Collection[str]
+) -> tuple[Sequence[str], str]:
+    """The columns of a state in the order of its fields; and how to say that, if it is not said.
+
+    The user says it by aggregates: by f0, f1… as positions, or without a name of the job. Without
+    aggregates, the order of the query goes into a job without names.
+    """
+    names = [it for it in wanted.names if it != ROW_KIND] if isinstance(wanted, StructType) else []
+    is_unnamed = all(map(UNNAMED.fullmatch, names))
+    if is_unnamed and sorted(columns) == sorted(names):
+        return names, ""
+    # An average has two fields, such as mean_sum and mean_count.
+    of_job = {part for name in names for part in (name.lower(), name.lower().removesuffix("_sum"))}
+    is_said = bool(aggregates) or is_unnamed
+    return columns, "" if is_said and not {it.lower() for it in columns} & of_job else _NAMES
+
+
+def beginning_empty(
+    types: NewTypes, filled: Collection[str], wanted: Collection[str]
+) -> list[NewState]:
+    """The states that are wanted to begin empty; others without a column get a ``LostStateWarning``.
+
+    Raises ``StateNotFoundError`` for a name that is none of a state without a column.
+    """
+    empty = {state.name: state for state in types.values if state.name not in filled}
+    for name in wanted:
+        if name not in empty:
+            raise StateNotFoundError(
+                f"begin_empty={name!r}, but operator {types.name} has no such state without a column of"
+                f" the query; {alternatives(name, empty)}"
             )
-    if clash := next((name for name in _ARGUMENTS if name in words.aggregates), None):
-        raise ColumnTypeError(
-            f"an aggregate can't be called {clash!r}: give it another name in checkpoint.aggregation(),"
-            " and import the rows in Python, by with_state(descriptor, column)"
+    unnamed = [name for name in empty if name not in wanted]
+    if unnamed:
+        message = (
+            f"operator {types.name} begins without {', '.join(unnamed)}: no column of the query has that"
+            " state. Name the columns like the states, or say by begin_empty (--begin-empty STATE) that"
+            " this is wanted"
         )
+        warnings.warn(message, LostStateWarning, stacklevel=4)
+    return [empty[name] for name in wanted]
 
 
 def timer_columns(described: StreamOperator, words: ImportWords) -> tuple[str, ...]:
@@ -180,34 +228,67 @@ def expect_windows(state: NewState, *, has_windows: bool) -> None:
 
 
 def _table(
-    checkpoint: SparkCheckpoint, number: int, form: StateForm, words: ImportWords
-) -> tuple[DataFrame, list[str]]:
-    """The table of an operator, and the columns of its key."""
-    match form:
+    checkpoint: SparkCheckpoint,
+    described: StreamOperator,
+    keys: Sequence[str],
+    types: NewTypes,
+    words: ImportWords,
+) -> DataFrame:
+    """The table of an operator: the columns of its key by other names, those of its states and timers."""
+    number = described.id
+    match StateForm(described.kind):
         case StateForm.AGGREGATION | StateForm.SESSIONS:
-            table = checkpoint.aggregation(number, key=(), **words.aggregates)
+            return checkpoint.aggregation(number, key=keys, **words.aggregates)
         case StateForm.DEDUPLICATION:
-            table = checkpoint.deduplicated(number).withColumn("seen", F.lit(True))
+            return checkpoint.deduplicated(number, key=keys).withColumn("seen", F.lit(True))
         case StateForm.DEDUPLICATION_WITHIN_WATERMARK:
-            seen = checkpoint.deduplicated(number)
-            table = seen.withColumn(EVENT_TIME, F.col("expires_at"))
+            seen = checkpoint.deduplicated(number, key=keys)
+            return seen.withColumn(EVENT_TIME, F.col("expires_at"))
         case StateForm.GROUP_STATE:
-            table = checkpoint.state(number, timeout=words.timeout)
-            _expect_domain(table, number)
-            table = table.drop("timeout")
+            table = checkpoint.state(number, key=keys, timeout=words.timeout)
+            if _TIMEOUT in table.columns:
+                _expect_domain(table, number)
+            return table.drop(_TIMEOUT)
         case StateForm.STATE_VARIABLES:
-            table = checkpoint.state(number, ttl_ms=words.ttl_ms)
+            return checkpoint.state(number, key=keys, ttl_ms=words.ttl_ms)
+        case StateForm.JOIN:
+            return joined_states(checkpoint.joined(number, key=keys), keys, types, words)
         case _:
-            raise RefusedError(
-                f"operator {number} is a {form.value}, whose rows go into several states or inputs:"
-                " import them in Python, from checkpoint.joined(), by with_state(…), or by"
-                " OperatorTransformation.for_plan for a join of SQL"
-            )
-    return table, checkpoint.key_columns(number)
+            raise RefusedError(f"operator {number} is a {described.kind}, which is not carried")
+
+
+def _window(table: DataFrame, keys: Mapping[str, str], types: NewTypes) -> str:
+    """The column of the key that is a window, or "".
+
+    A query may give the window another name, and call any other column so.
+    """
+    kinds = {column: table.schema[column].dataType for column in keys}
+    windows = [
+        column
+        for column, kind in kinds.items()
+        if isinstance(kind, StructType) and kind.names == ["start", "end"]
+    ]
+    named = [column for name in _WINDOWS for column in windows if keys[column] == name]
+    renamed = windows if types.has_windows and len(windows) == 1 else []
+    return next(iter([*named, *renamed]), "")
+
+
+def _expect_distinct_fields(data_type: DataType, spark: SparkSession) -> None:
+    """Raises ``ColumnTypeError`` for states, or fields of a struct, whose names are one to a session."""
+    match data_type:
+        case StructType():
+            expect_distinct(data_type.names, spark, "states or fields of the new job")
+            for field in data_type:
+                _expect_distinct_fields(field.dataType, spark)
+        case ArrayType():
+            _expect_distinct_fields(data_type.elementType, spark)
+        case MapType():
+            _expect_distinct_fields(data_type.keyType, spark)
+            _expect_distinct_fields(data_type.valueType, spark)
 
 
 def _expect_domain(table: DataFrame, number: int) -> None:
-    if "timeout" in table.columns and not table.where("timeout IS NOT NULL").isEmpty():
+    if not table.where(F.col(_TIMEOUT).isNotNull()).isEmpty():
         raise RefusedError(
             f"operator {number} has timeouts, and Spark does not store whether these are in event time or"
             " in processing time: say it by --timeout event_time or --timeout processing_time"
@@ -217,14 +298,8 @@ def _expect_domain(table: DataFrame, number: int) -> None:
 def columns_of_states(columns: Sequence[str], states: Sequence[str]) -> dict[str, Sequence[str]]:
     """State -> its columns: that of its name; or all, in the only state, if none has its name.
 
-    Raises:
-        ColumnTypeError: A column has no state, or a state has the name that is used for the key.
+    Raises ``ColumnTypeError`` for a column without a state.
     """
-    if _KEY in states:
-        raise ColumnTypeError(
-            f"a state of the new job is called {_KEY!r} like the column of keys: import the rows in"
-            " Python, by with_state(descriptor, column)"
-        )
     if len(states) == 1 and columns and states[0] not in columns:
         return {states[0]: columns}
     unknown = [name for name in columns if name not in states]
@@ -235,11 +310,6 @@ def columns_of_states(columns: Sequence[str], states: Sequence[str]) -> dict[str
             " --aggregate NAME=AGGREGATE, in the order of the query"
         )
     return {name: (name,) for name in columns}
-
-
-def _together(names: Sequence[str]) -> Column:
-    columns = quoted(names)
-    return columns[0] if len(columns) == 1 else F.struct(*columns)
 
 
 def _service(timers: Sequence[NewState]) -> dict[str, str]:

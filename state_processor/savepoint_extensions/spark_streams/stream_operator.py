@@ -1,30 +1,85 @@
-"""A stateful operator of a streaming query: its facts in the checkpoint, and the columns of its key."""
+"""A stateful operator of a streaming query: its kind, and its facts in the checkpoint.
+
+Spark: the ``shortName`` of each ``StateStoreWriter``, as ``OperatorStateMetadata`` stores it.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from savepoint_extensions.spark_streams.operator_kinds import StateForm, kind_of
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+TimeoutDomain: TypeAlias = Literal["event_time", "processing_time"]
+EVENT_TIME, PROCESSING_TIME = "event_time", "processing_time"
 FIRST_VERSION = 1
 _TIMERS = "TimerState"
-VALUE_STATE, LIST_STATE, MAP_STATE = "ValueState", "ListState", "MapState"
+
+
+class StateForm(Enum):
+    """The form in which an operator's stores hold its state."""
+
+    AGGREGATION = "aggregation"
+    SESSIONS = "sessions"
+    JOIN = "join"
+    DEDUPLICATION = "deduplication"
+    DEDUPLICATION_WITHIN_WATERMARK = "deduplication within watermark"
+    GROUP_STATE = "state of a group"
+    STATE_VARIABLES = "state variables"
+    OTHER = "other"
+
+
+AGGREGATIONS = (StateForm.AGGREGATION, StateForm.SESSIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorKind:
+    """A kind of operator.
+
+    Attributes:
+        form: How its state is stored.
+        version_setting: The setting with the version of that form; empty if there is but one.
+        reason: Why no operator of Flink can get its state; empty if one can.
+    """
+
+    form: StateForm
+    version_setting: str = ""
+    reason: str = ""
+
+
+_VARIABLES = OperatorKind(StateForm.STATE_VARIABLES)
+_GROUPS = OperatorKind(StateForm.GROUP_STATE, "flatMapGroupsWithState.stateFormatVersion")
+_SESSIONS = OperatorKind(StateForm.SESSIONS, "sessionWindow.stateFormatVersion")
+_LIMIT = "it counts the rows of a LIMIT, which no operator of Flink does"
+
+KINDS: dict[str, OperatorKind] = {
+    "stateStoreSave": OperatorKind(StateForm.AGGREGATION, "aggregation.stateFormatVersion"),
+    "sessionWindowStateStoreSaveExec": _SESSIONS,
+    "symmetricHashJoin": OperatorKind(StateForm.JOIN, "join.stateFormatVersion"),
+    "dedupe": OperatorKind(StateForm.DEDUPLICATION),
+    "dedupeWithinWatermark": OperatorKind(StateForm.DEDUPLICATION_WITHIN_WATERMARK),
+    "applyInPandasWithState": _GROUPS,
+    "flatMapGroupsWithState": _GROUPS,
+    "transformWithStateExec": _VARIABLES,
+    "transformWithStateInPandasExec": _VARIABLES,
+    "transformWithStateInPySparkExec": _VARIABLES,
+    "globalLimit": OperatorKind(StateForm.OTHER, reason=_LIMIT),
+}
+"""Spark's name of an operator -> its kind."""
+
+
+def kind_of(name: str) -> OperatorKind:
+    """The kind of an operator; an unknown one has a reason why its state is not carried."""
+    reason = f"its state is that of an operator {name}, which this release does not know"
+    return KINDS.get(name, OperatorKind(StateForm.OTHER, reason=reason))
 
 
 @dataclass(frozen=True, slots=True)
 class StateVariable:
-    """A state variable of a ``StatefulProcessor``.
-
-    Attributes:
-        name: Its name.
-        kind: ``ValueState``, ``ListState`` or ``MapState``.
-        has_ttl: Whether its values have a time to live.
-    """
+    """A state variable of a ``StatefulProcessor``: a ``ValueState``, ``ListState``, ``MapState`` or timers."""
 
     name: str
     kind: str
@@ -63,15 +118,7 @@ class StreamOperator:
 
 @dataclass(frozen=True, slots=True)
 class StoredOperator:
-    """An operator as ``state-metadata`` shows it.
-
-    Attributes:
-        id: Its number.
-        name: Spark's name of the operator.
-        stores: Names of its stores.
-        partitions: Number of partitions.
-        properties: What operators with state variables store about them.
-    """
+    """An operator as ``state-metadata`` shows it; ``properties`` tell of state variables."""
 
     id: int
     name: str
@@ -94,20 +141,22 @@ class StoredOperator:
         return kind_of(self.name).form
 
     @property
-    def variables(self) -> tuple[StateVariable, ...]:
-        """The state variables, without timers."""
+    def _variables(self) -> tuple[StateVariable, ...]:
+        """The state variables and timers."""
         return tuple(
             StateVariable(it["stateName"], it["stateVariableType"], bool(it["ttlEnabled"]))
             for it in self.properties.get("stateVariables", ())
-            if it["stateVariableType"] != _TIMERS
         )
+
+    @property
+    def variables(self) -> tuple[StateVariable, ...]:
+        """The state variables, without timers."""
+        return tuple(it for it in self._variables if it.kind != _TIMERS)
 
     @property
     def has_timers(self) -> bool:
         """Whether it may register timers."""
-        return any(
-            it["stateVariableType"] == _TIMERS for it in self.properties.get("stateVariables", ())
-        )
+        return any(it.kind == _TIMERS for it in self._variables)
 
     @property
     def timers(self) -> str:

@@ -32,14 +32,9 @@ from savepoint_extensions.connectors.renewal.kinesis_consumer import renewed_sha
 from savepoint_extensions.connectors.renewal.message_source import without_messages
 from savepoint_extensions.connectors.renewal.renewed_operator import has_list
 from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
-from savepoint_formats.errors import (
-    ConnectorWarning,
-    FormatError,
-    MigrationError,
-    RefusedError,
-    StateNotFoundError,
-)
+from savepoint_formats.errors import FormatError, MigrationError, RefusedError, StateNotFoundError
 from savepoint_formats.metadata import KAFKA_POSITIONS, KINESIS_POSITIONS, NEWEST_FILE
+from savepoint_formats.savepoint_warnings import ConnectorWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

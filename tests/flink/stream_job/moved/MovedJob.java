@@ -6,63 +6,55 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
-import org.apache.flink.api.common.functions.AggregateFunction;
-import org.apache.flink.api.common.functions.OpenContext;
-import org.apache.flink.api.common.state.ListState;
-import org.apache.flink.api.common.state.ListStateDescriptor;
-import org.apache.flink.api.common.state.MapState;
-import org.apache.flink.api.common.state.MapStateDescriptor;
-import org.apache.flink.api.common.state.ValueState;
-import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple2;
-import org.apache.flink.api.java.tuple.Tuple4;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.connector.file.src.FileSource;
 import org.apache.flink.connector.file.src.reader.TextLineInputFormat;
 import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.runtime.jobgraph.JobGraph;
+import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
-import org.apache.flink.streaming.api.functions.windowing.ProcessWindowFunction;
 import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
 import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.api.windowing.assigners.EventTimeSessionWindows;
+import org.apache.flink.streaming.api.windowing.assigners.SlidingEventTimeWindows;
 import org.apache.flink.streaming.api.windowing.assigners.TumblingEventTimeWindows;
+import org.apache.flink.streaming.api.windowing.assigners.WindowAssigner;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.util.Collector;
 import shop.LocalCluster;
 
 /**
- * A job that takes over the state of streaming queries: totals, windows, sessions, distinct rows,
- * accounts with timers.
+ * A job with an operator for each kind of state of streaming queries.
  *
- * <p>Each line of the standard input is {@code empty <folder>}, which takes a savepoint before any row; or
- * {@code run <rows> <savepoint, or ->}, which reads all rows ({@code key TAB value TAB time in ms TAB id})
- * and lets time end. The answer is what the operators gave, a line each, and an empty line.
+ * <p>Each line of the standard input is {@code half <rows, or -> <savepoint, or -> <folder>}, which reads
+ * rows and takes a savepoint while time goes on; or {@code run <rows> <savepoint, or ->}, which reads rows
+ * and lets time end. The answer is what the operators gave, a line each, then the savepoint, if there is
+ * one, and an empty line. Time is 10 seconds behind the rows. A row {@code pause <ms>} waits.
  */
 public final class MovedJob {
-    static final ConcurrentLinkedQueue<String> GIVEN = new ConcurrentLinkedQueue<>();
-    static volatile List<Tuple4<String, Long, Long, Integer>> rows = List.of();
-    static volatile boolean hasTime;
-    static volatile int ended;
+    private static final ConcurrentLinkedQueue<String> GIVEN = new ConcurrentLinkedQueue<>();
+    private static final AtomicInteger ENDED = new AtomicInteger();
+    private static volatile List<String> rows = List.of();
+    private static volatile boolean hasEnd;
 
     private static final int PARALLELISM = 2;
-    private static final int OPERATORS = 5;
-    private static final TypeInformation<Tuple4<String, Long, Long, Integer>> ROW =
-            Types.TUPLE(Types.STRING, Types.LONG, Types.LONG, Types.INT);
+    private static final long DELAY_MS = 10_000;
+
+    private int operators;
 
     public static void main(String[] args) throws Exception {
         PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
@@ -75,53 +67,30 @@ public final class MovedJob {
             for (String line = requests.readLine(); line != null; line = requests.readLine()) {
                 String[] words = line.split(" ");
                 GIVEN.clear();
-                ended = 0;
-                if (words[0].equals("empty")) {
-                    begin(cluster, args[0], words[1]);
+                ENDED.set(0);
+                rows = words[1].equals("-") ? List.of() : Files.readAllLines(Path.of(words[1]));
+                hasEnd = words[0].equals("run");
+                MovedJob job = new MovedJob();
+                JobGraph graph = job.graph(args[0], words[2]);
+                JobID id = graph.getJobID();
+                cluster.submit(graph);
+                if (hasEnd) {
+                    LocalCluster.await(
+                            "time does not end",
+                            () -> cluster.isRunning(id) && ENDED.get() == job.operators);
                 } else {
-                    run(cluster, args[0], words[1], words[2]);
+                    cluster.awaitRunning(id);
+                    String path = cluster.savepoint(id, words[3], SavepointFormatType.CANONICAL);
+                    GIVEN.add(path.replaceFirst("^file:", ""));
                 }
+                cluster.cancel(id);
                 GIVEN.forEach(answers::println);
                 answers.println();
             }
         }
     }
 
-    private static void begin(LocalCluster cluster, String inbox, String target) throws Exception {
-        rows = List.of();
-        hasTime = false;
-        JobGraph graph = graph(inbox, "-");
-        cluster.submit(graph);
-        cluster.awaitRunning(graph.getJobID());
-        GIVEN.add(
-                cluster.savepoint(graph.getJobID(), target, SavepointFormatType.CANONICAL)
-                        .replaceFirst("^file:", ""));
-        cluster.cancel(graph.getJobID());
-    }
-
-    private static void run(LocalCluster cluster, String inbox, String file, String savepoint)
-            throws Exception {
-        List<Tuple4<String, Long, Long, Integer>> read = new ArrayList<>();
-        for (String line : Files.readAllLines(Path.of(file))) {
-            String[] cells = line.split("\t");
-            read.add(
-                    Tuple4.of(
-                            cells[0],
-                            Long.valueOf(cells[1]),
-                            Long.valueOf(cells[2]),
-                            Integer.valueOf(cells[3])));
-        }
-        rows = read;
-        hasTime = true;
-        JobGraph graph = graph(inbox, savepoint);
-        JobID job = graph.getJobID();
-        cluster.submit(graph);
-        LocalCluster.await(
-                "time does not end", () -> cluster.isRunning(job) && ended == OPERATORS);
-        cluster.cancel(job);
-    }
-
-    private static JobGraph graph(String inbox, String savepoint) {
+    private JobGraph graph(String inbox, String savepoint) {
         Map<String, String> entries = new HashMap<>();
         if (!savepoint.equals("-")) {
             entries.put("execution.state-recovery.path", savepoint);
@@ -134,64 +103,90 @@ public final class MovedJob {
                 FileSource.forRecordStreamFormat(
                                 new TextLineInputFormat(),
                                 new org.apache.flink.core.fs.Path(inbox))
-                        .monitorContinuously(java.time.Duration.ofHours(1))
+                        .monitorContinuously(Duration.ofHours(1))
                         .build();
-        SingleOutputStreamOperator<Tuple4<String, Long, Long, Integer>> input =
+        SingleOutputStreamOperator<Row> input =
                 env.fromSource(nothing, WatermarkStrategy.noWatermarks(), "nothing")
                         .uid("nothing")
                         .setParallelism(1)
-                        .transform("rows", ROW, new Rows())
+                        .transform("rows", Row.TYPE, new Rows())
                         .uid("rows")
                         .setParallelism(1);
-        end(input.keyBy(row -> row.f0, Types.STRING).process(new Totals()).uid("totals"));
+        KeyedStream<Row, String> accounts = input.keyBy(row -> row.key, Types.STRING);
+        window(accounts, "windows", TumblingEventTimeWindows.of(Duration.ofSeconds(30)));
+        window(
+                accounts,
+                "sliding",
+                SlidingEventTimeWindows.of(Duration.ofSeconds(30), Duration.ofSeconds(10)));
         end(
-                input.keyBy(row -> row.f0, Types.STRING)
-                        .window(TumblingEventTimeWindows.of(java.time.Duration.ofSeconds(30)))
+                "sessions",
+                accounts.window(EventTimeSessionWindows.withGap(Duration.ofSeconds(15)))
                         .aggregate(
-                                new SumAndCount(),
-                                new Bounds(),
-                                Types.TUPLE(Types.LONG, Types.LONG),
-                                Types.TUPLE(Types.LONG, Types.LONG),
-                                Types.STRING)
-                        .uid("windows"));
-        end(
-                input.keyBy(row -> row.f0, Types.STRING)
-                        .window(
-                                EventTimeSessionWindows.withGap(java.time.Duration.ofSeconds(15)))
-                        .aggregate(
-                                new Sum(),
-                                new SessionBounds(),
+                                new Windows.Sum(),
+                                new Windows.Bounds<>("sessions"),
                                 Types.LONG,
                                 Types.LONG,
-                                Types.STRING)
-                        .uid("sessions"));
-        end(
-                input.keyBy(
-                                row -> Tuple2.of(row.f0, row.f3),
-                                Types.TUPLE(Types.STRING, Types.INT))
-                        .process(new Distinct())
-                        .uid("distinct"));
-        end(input.keyBy(row -> row.f0, Types.STRING).process(new Accounts()).uid("accounts"));
+                                Types.STRING));
+        process(accounts, "totals", new PerKey.Totals());
+        process(accounts, "groups", new PerKey.Groups());
+        process(accounts, "accounts", new PerKey.Accounts());
+        process(accounts, "visits", new PerKey.Visits());
+        process(accounts, "outer", new PerKey.Outer());
+        KeyedStream<Row, String> requests = input.keyBy(row -> row.request, Types.STRING);
+        process(requests, "within", new PerKey.Within("within"));
+        KeyedStream<Row, String> ids = input.keyBy(row -> row.key + "-" + row.id, Types.STRING);
+        process(ids, "returned", new PerKey.Within("returned"));
+        TypeInformation<Tuple2<String, Integer>> pair = Types.TUPLE(Types.STRING, Types.INT);
+        KeyedStream<Row, Tuple2<String, Integer>> pairs =
+                input.keyBy(row -> Tuple2.of(row.key, row.id), pair);
+        process(pairs, "distinct", new PerKey.Distinct());
         return env.getStreamGraph().getJobGraph();
     }
 
-    private static void end(SingleOutputStreamOperator<String> given) {
-        given.returns(Types.STRING)
-                .transform("end", Types.STRING, new End())
-                .setParallelism(1);
+    private void window(
+            KeyedStream<Row, String> accounts,
+            String uid,
+            WindowAssigner<Object, TimeWindow> windows) {
+        TypeInformation<Tuple2<Long, Long>> sums = Types.TUPLE(Types.LONG, Types.LONG);
+        end(
+                uid,
+                accounts.window(windows)
+                        .aggregate(
+                                new Windows.SumAndCount(),
+                                new Windows.Bounds<>(uid),
+                                sums,
+                                sums,
+                                Types.STRING));
     }
 
-    /** Gives all rows as soon as the job runs, and then the end of time. */
-    private static final class Rows
-            extends AbstractStreamOperator<Tuple4<String, Long, Long, Integer>>
-            implements OneInputStreamOperator<String, Tuple4<String, Long, Long, Integer>> {
+    private <K> void process(
+            KeyedStream<Row, K> keyed, String uid, KeyedProcessFunction<K, Row, String> function) {
+        end(uid, keyed.process(function, Types.STRING));
+    }
+
+    private void end(String uid, SingleOutputStreamOperator<String> given) {
+        given.uid(uid).transform("end", Types.STRING, new End()).setParallelism(1);
+        operators++;
+    }
+
+    /** Gives all rows as soon as the job runs, and then the end of time, if it is to end. */
+    private static final class Rows extends AbstractStreamOperator<Row>
+            implements OneInputStreamOperator<String, Row> {
         @Override
         public void open() throws Exception {
             super.open();
-            for (Tuple4<String, Long, Long, Integer> row : rows) {
-                output.collect(new StreamRecord<>(row, row.f2));
+            long last = Long.MIN_VALUE;
+            for (String line : rows) {
+                if (line.startsWith("pause ")) {
+                    Thread.sleep(Long.parseLong(line.substring("pause ".length())));
+                    continue;
+                }
+                Row row = Row.of(line);
+                output.collect(new StreamRecord<>(row, row.time));
+                last = Math.max(last, row.time);
+                output.emitWatermark(new Watermark(last - DELAY_MS - 1));
             }
-            if (hasTime) {
+            if (hasEnd) {
                 output.emitWatermark(Watermark.MAX_WATERMARK);
             }
         }
@@ -209,174 +204,9 @@ public final class MovedJob {
 
         @Override
         public void processWatermark(Watermark mark) {
-            synchronized (MovedJob.class) {
-                ended++;
+            if (mark.equals(Watermark.MAX_WATERMARK)) {
+                ENDED.incrementAndGet();
             }
         }
     }
-
-    /** Sum, number and all values of a key. */
-    private static final class Totals
-            extends KeyedProcessFunction<String, Tuple4<String, Long, Long, Integer>, String> {
-        private transient ValueState<Long> total;
-        private transient ValueState<Long> number;
-        private transient ListState<Long> values;
-
-        @Override
-        public void open(OpenContext context) {
-            total = getRuntimeContext().getState(new ValueStateDescriptor<>("total", Types.LONG));
-            number = getRuntimeContext().getState(new ValueStateDescriptor<>("n", Types.LONG));
-            values =
-                    getRuntimeContext().getListState(new ListStateDescriptor<>("seen", Types.LONG));
-        }
-
-        @Override
-        public void processElement(
-                Tuple4<String, Long, Long, Integer> row, Context context, Collector<String> out)
-                throws Exception {
-            total.update((total.value() == null ? 0 : total.value()) + row.f1);
-            number.update((number.value() == null ? 0 : number.value()) + 1);
-            values.add(row.f1);
-            List<Long> sorted = new ArrayList<>();
-            values.get().forEach(sorted::add);
-            sorted.sort(null);
-            out.collect("total " + row.f0 + " " + total.value() + " " + number.value() + " " + sorted);
-        }
-    }
-
-    private static final class SumAndCount
-            implements AggregateFunction<
-                    Tuple4<String, Long, Long, Integer>, Tuple2<Long, Long>, Tuple2<Long, Long>> {
-        @Override
-        public Tuple2<Long, Long> createAccumulator() {
-            return Tuple2.of(0L, 0L);
-        }
-
-        @Override
-        public Tuple2<Long, Long> add(
-                Tuple4<String, Long, Long, Integer> row, Tuple2<Long, Long> sum) {
-            return Tuple2.of(sum.f0 + row.f1, sum.f1 + 1);
-        }
-
-        @Override
-        public Tuple2<Long, Long> getResult(Tuple2<Long, Long> sum) {
-            return sum;
-        }
-
-        @Override
-        public Tuple2<Long, Long> merge(Tuple2<Long, Long> one, Tuple2<Long, Long> other) {
-            return Tuple2.of(one.f0 + other.f0, one.f1 + other.f1);
-        }
-    }
-
-    private static final class Sum
-            implements AggregateFunction<Tuple4<String, Long, Long, Integer>, Long, Long> {
-        @Override
-        public Long createAccumulator() {
-            return 0L;
-        }
-
-        @Override
-        public Long add(Tuple4<String, Long, Long, Integer> row, Long sum) {
-            return sum + row.f1;
-        }
-
-        @Override
-        public Long getResult(Long sum) {
-            return sum;
-        }
-
-        @Override
-        public Long merge(Long one, Long other) {
-            return one + other;
-        }
-    }
-
-    private static final class Bounds
-            extends ProcessWindowFunction<Tuple2<Long, Long>, String, String, TimeWindow> {
-        @Override
-        public void process(
-                String key, Context context, Iterable<Tuple2<Long, Long>> sums, Collector<String> out) {
-            Tuple2<Long, Long> sum = sums.iterator().next();
-            out.collect("window " + key + " " + context.window().getStart() + " " + sum.f0 + " " + sum.f1);
-        }
-    }
-
-    private static final class SessionBounds
-            extends ProcessWindowFunction<Long, String, String, TimeWindow> {
-        @Override
-        public void process(
-                String key, Context context, Iterable<Long> sums, Collector<String> out) {
-            TimeWindow window = context.window();
-            out.collect(
-                    "session " + key + " " + window.getStart() + " " + window.getEnd() + " "
-                            + sums.iterator().next());
-        }
-    }
-
-    private static final class Distinct
-            extends KeyedProcessFunction<
-                    Tuple2<String, Integer>, Tuple4<String, Long, Long, Integer>, String> {
-        private transient ValueState<Boolean> seen;
-
-        @Override
-        public void open(OpenContext context) {
-            seen = getRuntimeContext().getState(new ValueStateDescriptor<>("seen", Types.BOOLEAN));
-        }
-
-        @Override
-        public void processElement(
-                Tuple4<String, Long, Long, Integer> row, Context context, Collector<String> out)
-                throws Exception {
-            if (seen.value() == null) {
-                seen.update(true);
-                out.collect("distinct " + row.f0 + " " + row.f3);
-            }
-        }
-    }
-
-    /** As the StatefulProcessor of the tests: a value, a list, a map, and a timer per row an hour later. */
-    private static final class Accounts
-            extends KeyedProcessFunction<String, Tuple4<String, Long, Long, Integer>, String> {
-        private transient ValueState<Tuple2<Long, Long>> total;
-        private transient ListState<Long> seen;
-        private transient MapState<Integer, Long> byId;
-
-        @Override
-        public void open(OpenContext context) {
-            total =
-                    getRuntimeContext()
-                            .getState(
-                                    new ValueStateDescriptor<>(
-                                            "total", Types.TUPLE(Types.LONG, Types.LONG)));
-            seen = getRuntimeContext().getListState(new ListStateDescriptor<>("seen", Types.LONG));
-            byId =
-                    getRuntimeContext()
-                            .getMapState(
-                                    new MapStateDescriptor<>("by_id", Types.INT, Types.LONG));
-        }
-
-        @Override
-        public void processElement(
-                Tuple4<String, Long, Long, Integer> row, Context context, Collector<String> out)
-                throws Exception {
-            long number = total.value() == null ? 0 : total.value().f0;
-            total.update(Tuple2.of(number + 1, row.f1));
-            seen.add(row.f1);
-            byId.put(row.f3, row.f1);
-            context.timerService().registerEventTimeTimer(row.f2 + 3_600_000);
-            List<Long> all = new ArrayList<>();
-            seen.get().forEach(all::add);
-            Map<Integer, Long> sorted = new TreeMap<>();
-            byId.entries().forEach(entry -> sorted.put(entry.getKey(), entry.getValue()));
-            out.collect("account " + row.f0 + " " + total.value() + " " + all + " " + sorted);
-        }
-
-        @Override
-        public void onTimer(long timestamp, OnTimerContext context, Collector<String> out) {
-            out.collect("fired " + context.getCurrentKey() + " " + timestamp);
-        }
-    }
-
-    private MovedJob() {}
 }

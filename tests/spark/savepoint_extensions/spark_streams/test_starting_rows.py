@@ -116,5 +116,5 @@ def test_what_a_query_can_t_begin_with_is_refused(spark: SparkSession, savepoint
         loaded.initial_state("windows")
     with pytest.raises(ColumnTypeError, match="the key has 1 columns"):
         starting_rows.starting_rows(loaded, "totals", ["a", "b"])
-    with pytest.raises(ColumnTypeError, match="'n' is in the key and a state"):
+    with pytest.raises(ColumnTypeError, match="'n' and 'n' have one name"):
         loaded.initial_state("totals", key=["n"])

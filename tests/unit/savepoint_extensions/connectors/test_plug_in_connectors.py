@@ -17,7 +17,8 @@ from savepoint_extensions.connectors.source_splits.split_connectors import (
     connector_of,
     read_enumerator,
 )
-from savepoint_formats.errors import PlugInWarning, RefusedError
+from savepoint_formats.errors import RefusedError
+from savepoint_formats.savepoint_warnings import PlugInWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from savepoint_extensions.connectors.sinks.committer_state import (
     CommitterState,
 )
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import HiddenCommitWarning
 from savepoint_formats.metadata import DistributionMode
+from savepoint_formats.savepoint_warnings import HiddenCommitWarning
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 from savepoint_formats.state_files.operator_state import ListElements
 from state_processor import ConditionError, RefusedError, Savepoint, StateNotFoundError

@@ -14,7 +14,7 @@ from savepoint_extensions.connectors.kafka.kafka_source import CoordinatorState,
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.source_splits.cdc_splits import CdcForm
 from savepoint_extensions.connectors.source_splits.wrapped_splits import HybridSplit, NumbersSplit
-from savepoint_formats.errors import UnreadStateWarning
+from savepoint_formats.savepoint_warnings import UnreadStateWarning
 from state_processor import RefusedError, Savepoint, StateNotFoundError
 
 if TYPE_CHECKING:

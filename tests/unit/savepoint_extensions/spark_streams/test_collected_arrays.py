@@ -109,6 +109,7 @@ def test_a_text_that_is_not_utf8_or_out_of_the_array_is_noticed() -> None:
     for bad in (
         good.replace(b"abc", b"\xff\xfe\xfd"),
         good.replace(b"\x03\0\0\0\x18", b"\x30\0\0\0\x18"),
+        good.replace(b"\x03\0\0\0\x18\0\0\0", b"\x03\0\0\0\x18\0\0\x80"),
     ):
         assert bad != good
         with pytest.raises(FormatError, match="no collected array of string"):

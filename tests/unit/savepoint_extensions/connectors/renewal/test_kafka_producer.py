@@ -15,7 +15,8 @@ from savepoint_extensions.connectors.renewal.kafka_producer import (
     is_of_producer,
     transactions_of,
 )
-from savepoint_formats.errors import ConnectorWarning, RefusedError
+from savepoint_formats.errors import RefusedError
+from savepoint_formats.savepoint_warnings import ConnectorWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -13,12 +13,8 @@ from support.legacy_kafka import UIDS, legacy_savepoint
 from savepoint_extensions.connectors.byte_elements import byte_elements, with_byte_elements
 from savepoint_extensions.connectors.kafka.kafka_source import KafkaEnumerator
 from savepoint_extensions.connectors.renewal.renewals import RENEWALS
-from savepoint_formats.errors import (
-    ConnectorWarning,
-    MigrationError,
-    OperatorNotFoundError,
-    StateNotFoundError,
-)
+from savepoint_formats.errors import MigrationError, OperatorNotFoundError, StateNotFoundError
+from savepoint_formats.savepoint_warnings import ConnectorWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

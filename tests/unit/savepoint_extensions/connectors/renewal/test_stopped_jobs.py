@@ -9,7 +9,7 @@ import pytest
 from support.legacy_kafka import UIDS, legacy_savepoint
 
 from savepoint_extensions.connectors.renewal.stopped_jobs import warnings_of
-from savepoint_formats.errors import ConnectorWarning
+from savepoint_formats.savepoint_warnings import ConnectorWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
