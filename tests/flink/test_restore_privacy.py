@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.masks import SECRET, hashed, with_hashed_texts
+from support.nightly import nightly
 from support.sample_operators import BUFFER, GROUP_AGGREGATE, SESSION, STATEFUL, TUMBLING_AGGREGATE
 from support.sample_rows import Rows, Sample, in_order
 
@@ -28,7 +29,10 @@ NO_TEXTS = ("balance", "last_seen", "last_day", "last_kind")
 
 releases = pytest.mark.parametrize(
     ("written", "flink"),
-    [("1.20.5", "1.20.5"), ("2.2.1", "2.2.1"), ("2.2.1", "2.3.0")],
+    [
+        *(("1.20.5", "1.20.5"), ("2.2.1", "2.2.1")),
+        pytest.param("2.2.1", "2.3.0", marks=nightly),
+    ],
 )
 
 

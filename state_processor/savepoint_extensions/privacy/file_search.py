@@ -12,7 +12,6 @@ from savepoint_extensions.privacy.hidden_contents import (
     framed_contents,
     table_versions,
 )
-from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations import METADATA_FILE, StateFile
 from savepoint_formats.metadata import ChangelogHandle, stream_references
 from savepoint_formats.state_files import has_former_keys, version_edits
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_database.snapshot import Operator, Snapshot
+    from savepoint_database.snapshot import Operator
     from savepoint_extensions.privacy.text_forms import SoughtTexts
 
 _SST_SUFFIX = ".sst"
@@ -39,86 +38,45 @@ class FileSearch:
         self._sought = sought
         self.counts: dict[str, int] = {}
         """Matches by file."""
-        self.operators: dict[str, str] = {}
-        """The operator of a file; ``_metadata`` has none."""
         self.digests: dict[str, str] = {}
         """SHA-256 by file."""
+        self.versions = 0
+        """Entries of tables of RocksDB."""
+        self.has_former_keys = False
+        """Whether a log may have keys of former tables of RocksDB."""
         self.problems: list[str] = []
-        self._parts: set[tuple[str, int, bool]] = set()
-        """Files, or ranges of files that have several of Flink's, whose contents were searched; as tables or not."""
 
-    def in_metadata(self, snapshot: Snapshot) -> None:
+    def in_metadata(self, data: bytes) -> None:
         """Searches ``_metadata``, which may have state of operators."""
-        data = snapshot.metadata_bytes
         self._digest(METADATA_FILE, [data])
         self._in_frames(StateFile(METADATA_FILE, data), METADATA_FILE)
 
-    def in_operator(self, operator: Operator, living: int) -> None:
-        """Searches the files of an operator with this number of current entries of keyed state."""
-        versions, has_former = 0, False
-        for reference in stream_references(operator.record):
-            file = operator.directory.file(reference.stream)
-            try:
-                is_table = reference.role.endswith(_SST_SUFFIX)
-                versions += self._in_file(operator.name, file, is_table=is_table)
-                has_former |= self._in_log(reference.role, file)
-            except SavepointError as error:
-                self.problems.append(f"{file.path}: {error}")
-        hidden = list(self._hidden(operator, versions > living, has_former))
-        self.problems += [f"operator {operator.name}: {problem}" for problem in hidden]
+    def in_bytes(self, file: StateFile) -> None:
+        """Searches the bytes of the whole file."""
+        # Flink can merge many files into one; tables are ranges of it.
+        whole = replace(file, start=0, size=None, declared_size=None)
+        self._digest(path_of(file), whole.chunks(CHUNK_SIZE))
 
-    def _in_file(self, operator: str, file: StateFile, *, is_table: bool) -> int:
-        """Searches a file once; returns the number of entries of a table of RocksDB."""
-        path, is_inline = _path_of(file), file.data is not None
-        if not is_inline:
-            if path not in self.digests:
-                self.operators[path] = operator
-                # Flink can merge many files into one; tables are ranges of it.
-                whole = replace(file, start=0, size=None, declared_size=None)
-                self._digest(path, whole.chunks(CHUNK_SIZE))
-            if (path, file.start, is_table) in self._parts:
-                return 0
-            self._parts.add((path, file.start, is_table))
+    def in_contents(self, file: StateFile, *, is_table: bool) -> None:
+        """Searches what is compressed in the range of a file, or its blocks if it is a table of RocksDB."""
         if is_table:
-            return self._in_table(file, path)
-        if not is_inline:
-            self._in_frames(file, path)
-        return 0
+            self._in_table(file, path_of(file))
+        else:
+            self._in_frames(file, path_of(file))
 
-    def _in_log(self, role: str, file: StateFile) -> bool:
-        """Searches a log of RocksDB, by its role; returns whether it may have keys of former tables."""
+    def in_log(self, role: str, file: StateFile) -> None:
+        """Searches a log of RocksDB, by its role."""
         is_manifest, is_log = role.startswith(_MANIFEST_PREFIX), role.endswith(_LOG_SUFFIX)
         if is_manifest or is_log:
             # Heads of records divide its texts.
-            self._count(_path_of(file), version_edits(file))
+            self._count(path_of(file), version_edits(file))
         if is_log and self._sought.has_others:
             self.problems.append(f"{file.path}: a log of writes is only searched as text{_REWRITE}")
         if role.endswith(_BLOB_SUFFIX):
             self.problems.append(
                 f"{file.path}: blobs may be compressed, and are only searched as bytes{_REWRITE}"
             )
-        return is_manifest and has_former_keys(file)
-
-    def _hidden(
-        self, operator: Operator, has_old_versions: bool, has_former_keys: bool
-    ) -> Iterator[str]:
-        """What the operator's files may hide from a search for texts."""
-        handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
-        has_changes = any(isinstance(it, ChangelogHandle) and it.changes for it in handles)
-        if self._sought.has_others and (has_old_versions or has_changes):
-            where = "its changelog" if has_changes else "tables of RocksDB"
-            yield f"old versions and deleted keys in {where} are only searched as text{_REWRITE}"
-        elif self._sought.has_others and has_former_keys:
-            yield f"keys of former tables of RocksDB are only searched as text{_REWRITE}"
-        if self._sought.has_others:
-            for state in operator.catalog.states:
-                if state.kind.is_raw:
-                    yield f"its {state.kind} state is only searched as text"
-        if any(it.input_channels or it.output_channels for it in operator.record.subtasks):
-            yield (
-                "records in flight are only searched as bytes, and two buffers may share a value;"
-                " take a savepoint, or drain the job"
-            )
+        self.has_former_keys |= is_manifest and has_former_keys(file)
 
     def _digest(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> None:
         """Searches a file; a form may begin in one buffer and end in the next."""
@@ -136,18 +94,13 @@ class FileSearch:
         self._count(path, block_contents(file))
         self._count(path, _with_blocks(framed_contents(file)))
 
-    def _in_table(self, file: StateFile, path: str) -> int:
-        """Searches a table of RocksDB; returns its number of entries."""
-        count = 0
-
+    def _in_table(self, file: StateFile, path: str) -> None:
         def contents() -> Iterator[bytes]:
-            nonlocal count
             for versions, data in table_versions(file):
-                count += versions
+                self.versions += versions
                 yield data
 
         self._count(path, _with_blocks(contents()))
-        return count
 
     def _count(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> None:
         count, rest = 0, b""
@@ -155,7 +108,7 @@ class FileSearch:
         for buffer in buffers:
             data = rest + bytes(buffer)
             # What ends in the rest was counted with the buffer before.
-            count += sum(end > len(rest) for end in self._sought.ends(data))
+            count += sum(end > len(rest) for end in self._sought.search.ends(data))
             rest = data[len(data) - min(most, len(data)) :]
         if count:
             self.counts[path] = self.counts.get(path, 0) + count
@@ -168,11 +121,43 @@ def _with_blocks(contents: Iterable[bytes]) -> Iterator[bytes]:
         yield from block_contents(StateFile("", content))
 
 
+def hidden_parts(
+    operator: Operator,
+    sought: SoughtTexts,
+    *,
+    has_old_versions: bool,
+    has_former_keys: bool,
+) -> Iterator[str]:
+    """What the operator's files may hide from a search for texts."""
+    handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
+    has_changes = any(isinstance(it, ChangelogHandle) and it.changes for it in handles)
+    if sought.has_others and (has_old_versions or has_changes):
+        where = "its changelog" if has_changes else "tables of RocksDB"
+        yield f"old versions and deleted keys in {where} are only searched as text{_REWRITE}"
+    elif sought.has_others and has_former_keys:
+        yield f"keys of former tables of RocksDB are only searched as text{_REWRITE}"
+    if sought.has_others:
+        for state in operator.catalog.states:
+            if state.kind.is_raw:
+                yield f"its {state.kind} state is only searched as text"
+    if any(it.input_channels or it.output_channels for it in operator.record.subtasks):
+        yield (
+            "records in flight are only searched as bytes, and two buffers may share a value;"
+            " take a savepoint, or drain the job"
+        )
+
+
 def keyed_files(operator: Operator) -> frozenset[str]:
     """Files with keyed state of an operator, by the paths that a search names."""
     keyed = (it.stream for it in stream_references(operator.record) if it.is_keyed)
-    return frozenset(_path_of(operator.directory.file(stream)) for stream in keyed)
+    return frozenset(path_of(operator.directory.file(stream)) for stream in keyed)
 
 
-def _path_of(file: StateFile) -> str:
+def table_role(role: str) -> bool:
+    """Whether a file is a table of RocksDB, by its role."""
+    return role.endswith(_SST_SUFFIX)
+
+
+def path_of(file: StateFile) -> str:
+    """The path of a file by which an answer names it."""
     return file.path if file.data is None else METADATA_FILE

@@ -11,20 +11,24 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from itertools import chain
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.snapshot import Snapshot, opening_of, snapshots
-from savepoint_extensions.privacy.file_search import FileSearch
+from savepoint_extensions.privacy.file_search import FileSearch, hidden_parts
+from savepoint_extensions.privacy.search_parts import Findings, PartPlan
 from savepoint_extensions.privacy.text_forms import SoughtTexts
-from savepoint_extensions.privacy.value_search import ValueSearch
-from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUidWarning
+from savepoint_formats.errors import DescriptionError, SavepointError
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from savepoint_database.snapshot import GivenType, StateTypes
+    from savepoint_database.snapshot import GivenType, Operator, StateTypes
     from savepoint_database.types import DescribedClasses
+    from savepoint_extensions.privacy.search_parts import Part, Run
     from savepoint_formats.locations import PathText
 
 
@@ -141,10 +145,12 @@ def _made(kind: type[Any], values: dict[str, Any]) -> Any:
     return kind(**made)
 
 
-def find_in(snapshot: Snapshot, values: Sequence[str], *, contains: bool = False) -> FoundValues:
-    """See ``Savepoint.find``."""
+def find_in(
+    snapshot: Snapshot, values: Sequence[str], *, contains: bool = False, run: Run = map
+) -> FoundValues:
+    """See ``Savepoint.find``; ``run`` searches the parts."""
     wanted = _texts(values)
-    searched, places = _searched(snapshot, wanted, contains=contains)
+    searched, places = _searched(snapshot, wanted, contains=contains, run=run)
     return FoundValues(wanted, contains, (searched,), tuple(places))
 
 
@@ -221,27 +227,49 @@ def _texts(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _searched(
-    snapshot: Snapshot, values: tuple[str, ...], *, contains: bool
+    snapshot: Snapshot, values: tuple[str, ...], *, contains: bool, run: Run = map
 ) -> tuple[SearchedSnapshot, list[FoundPlace]]:
-    sought = SoughtTexts(values)
-    search, files = ValueSearch(sought, contains=contains), FileSearch(sought)
-    files.in_metadata(snapshot)
-    places = []
-    for operator in snapshot.operators():
-        before, counts = search.table_entries, dict[tuple[str, str, str | None], int]()
-        for hit in search.in_operator(operator):
-            counts[hit] = counts.get(hit, 0) + 1
-        for (state, name, key), count in counts.items():
+    sought, plan, total = SoughtTexts(values), PartPlan(), Findings()
+    in_metadata = FileSearch(sought)
+    in_metadata.in_metadata(snapshot.metadata_bytes)
+    total.take(Findings(counts=in_metadata.counts, digests=in_metadata.digests))
+    hindered = [list[str]() for _ in snapshot.operators()]
+    parts = [
+        list(plan.parts(operator, problems))
+        for operator, problems in zip(snapshot.operators(), hindered, strict=True)
+    ]
+    search = partial(_findings, sought, contains)
+    findings, places = iter(run(search, list(chain.from_iterable(parts)))), list[FoundPlace]()
+    for operator, of_operator, problems in zip(snapshot.operators(), parts, hindered, strict=True):
+        answer = Findings(problems=problems)
+        for _ in of_operator:
+            answer.take(next(findings))
+        for (state, name, key), count in answer.hits.items():
             places.append(FoundPlace(snapshot.path, operator.name, state, name, key, "", count))
-        files.in_operator(operator, search.table_entries - before)
-    for path, count in files.counts.items():
-        name = files.operators.get(path, "")
+        answer.file_problems += _hidden(operator, sought, answer)
+        total.take(replace(answer, hits={}))
+    for path, count in total.counts.items():
+        name = plan.owners.get(path, "")
         places.append(FoundPlace(snapshot.path, name, "", "bytes", None, path, count))
     searched = SearchedSnapshot(
         snapshot.path,
         snapshot.metadata.checkpoint_id,
-        search.entries,
-        files.digests,
-        (*search.problems, *files.problems),
+        total.entries,
+        total.digests,
+        (*total.problems, *total.file_problems),
     )
     return searched, places
+
+
+def _findings(sought: SoughtTexts, contains: bool, part: Part) -> Findings:
+    return part.findings(sought, contains=contains)
+
+
+def _hidden(operator: Operator, sought: SoughtTexts, answer: Findings) -> list[str]:
+    hidden = hidden_parts(
+        operator,
+        sought,
+        has_old_versions=answer.versions > answer.table_entries,
+        has_former_keys=answer.has_former_keys,
+    )
+    return [f"operator {operator.name}: {problem}" for problem in hidden]

@@ -51,7 +51,7 @@ def table_versions(file: StateFile) -> Iterator[tuple[int, bytes]]:
         yield 1, deletion.start + b"\0" + deletion.end
     index = sst.read_index()
     for first, last in _slices(index):
-        blocks = Blocks.of(sst.read_blocks(index, first, last))
+        blocks = Blocks.of(sst.read_blocks(index, slice(first, last)))
         place = blocks.data.ctypes.data, blocks.borders.ctypes.data, last - first
         status, number, size = version_kernel.list_versions(version_kernel.DataBlocks(*place, 0))
         if status != OK:

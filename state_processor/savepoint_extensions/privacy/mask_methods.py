@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,6 +20,7 @@ from savepoint_database.rows.row_condition import evaluated
 from savepoint_extensions.privacy.permutation import (
     digest,
     digest_of_size,
+    digests,
     permuted_decimal,
     permuted_digits,
     permuted_integer,
@@ -122,7 +124,18 @@ def _hash(values: pa.Array, rule: Rule) -> Masked:
     if pa.types.is_binary(values.type):
         data = [digest_of_size(rule.secret, it, len(it)) for it in values.to_pylist()]
         return Masked(pa.array(data, values.type))
-    return Masked(pa.array([_hashed(rule, text) for text in values.to_pylist()], values.type))
+    return Masked(_hashed_texts(rule, values))
+
+
+def _hashed_texts(rule: Rule, values: pa.Array) -> pa.Array:
+    if rule.numbers:
+        return pa.array([_hashed(rule, text) for text in values.to_pylist()], values.type)
+    messages = values.cast(pa.binary()).to_pylist()
+    size = _HASH_DIGITS // 2
+    data = b"".join(each[:size] for each in digests(rule.secret, "text", messages))
+    offsets = np.arange(len(messages) + 1, dtype=np.int32) * _HASH_DIGITS
+    texts = pa.py_buffer(data.hex().encode())
+    return pa.StringArray.from_buffers(len(messages), pa.py_buffer(offsets), texts)
 
 
 def _hashed(rule: Rule, text: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion, options
+from savepoint_cli import completion, option_groups, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import (
     Destination,
@@ -15,12 +15,15 @@ from savepoint_cli.modify import (
     prints_change,
     writes,
 )
+from savepoint_cli.opening import usage_errors
 from savepoint_database import files
+from savepoint_formats.printable import fields_of
+from savepoint_formats.shared_names import without_shared
 
 if TYPE_CHECKING:
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
-    from savepoint_extensions.privacy.found_values import SearchedSnapshot
+    from savepoint_extensions.privacy.found_values import FoundValues, SearchedSnapshot
     from state_processor import SavepointWriter
 
 _strict = click.option(
@@ -32,7 +35,7 @@ _strict = click.option(
 
 @options.inspection()
 @click.argument("rules", required=False, type=click.Path(exists=True, dir_okay=False))
-@options.collected(
+@option_groups.collected(
     "destination",
     Destination,
     click.argument("out", required=False, default="", shell_complete=completion.paths),
@@ -163,7 +166,7 @@ def find_values(
     savepoint find s3://jobs/checkpoints --snapshots --values-file ada.txt --save found.json
     """
     wanted = (*values, *_lines(values_file))
-    with options.usage_errors():
+    with usage_errors():
         if is_all:
             from savepoint_extensions.privacy.found_values import find  # noqa: PLC0415  # imports Arrow
 
@@ -173,11 +176,25 @@ def find_values(
     if save is not None:
         with files.whole_file(save, is_overwritten=True) as file:
             file.write(answer.to_json().encode())
-    output.page(
-        answer, ("Found", answer.places), ("Searched", list(map(_searched, answer.snapshots)))
-    )
+    is_short = output.is_for_people and len(answer.snapshots) == 1
+    places, note = _short_places(answer, opening) if is_short else (answer.places, "")
+    output.page(answer, ("Found", places), ("Searched", list(map(_searched, answer.snapshots))))
+    if note:
+        click.echo(note)
     if not answer.is_found:
         click.get_current_context().exit(3)
+
+
+def _short_places(answer: FoundValues, opening: Opening) -> tuple[list[dict[str, Any]], str]:
+    """Places without their only snapshot, whose operators lack what all share; and a note on that."""
+    uids = [operator.uid or operator.id for operator in opening.open().operators()]
+    names, note = without_shared("operator", [place.operator for place in answer.places], uids)
+    places = [
+        {name: value for name, value in fields_of(place).items() if name != "snapshot"}
+        | {"operator": operator}
+        for place, operator in zip(answer.places, names, strict=True)
+    ]
+    return places, note if places else ""
 
 
 def _searched(snapshot: SearchedSnapshot) -> dict[str, Any]:

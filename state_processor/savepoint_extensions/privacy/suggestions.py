@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
@@ -25,11 +26,17 @@ from savepoint_formats.scan import operator_splits
 from savepoint_formats.state_files import element_arrays, element_layout, entry_layouts, key_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_extensions.privacy.mask_rules import MaskField
     from savepoint_formats.state_files import State
+
+    Look = tuple[Operator, State]
+    Matches = Mapping[str, Counter[str]]
+    """Field -> name of a kind, empty for all -> number of texts."""
+
+    Run = Callable[[Callable[[Look], Matches], Sequence[Look]], Iterable[Matches]]
 
 
 class Kind(NamedTuple):
@@ -103,12 +110,17 @@ class MaskSuggestions:
     fields: tuple[SuggestedField, ...]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, limit: int) -> Self:
-        """See ``Savepoint.mask_suggestions``."""
+    def of(cls, snapshot: Snapshot, limit: int, run: Run = map) -> Self:
+        """See ``Savepoint.mask_suggestions``; ``run`` looks at the states."""
+        operators = snapshot.operators()
+        looks = [(operator, state) for operator in operators for state in operator.catalog.states]
+        matches = iter(run(partial(_matches, limit), looks))
         suggested_fields = (
             suggested
-            for operator in snapshot.operators()
-            for suggested in _suggested(operator, limit)
+            for operator in operators
+            for suggested in _suggested(
+                operator, [(state.name, next(matches)) for state in operator.catalog.states]
+            )
         )
         return cls(tuple(suggested_fields))
 
@@ -156,19 +168,18 @@ def _literal(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)
 
 
-def _suggested(operator: Operator, limit: int) -> Iterator[SuggestedField]:
-    matches: dict[tuple[str, str], Counter[str]] = {}
-    for state in operator.catalog.states:
-        _look_at(operator, state, limit, matches)
+def _suggested(
+    operator: Operator, matches: Iterable[tuple[str, Matches]]
+) -> Iterator[SuggestedField]:
     for place in mask_fields(operator):
         if is_rest(place.field) or place.is_own:
             continue
-        keys = (
-            counts
-            for (state, name), counts in matches.items()
-            if name == place.field and state == (place.state or state)
+        counts = (
+            of_state[place.field]
+            for name, of_state in matches
+            if place.field in of_state and name == (place.state or name)
         )
-        yield _suggestion(place, sum(keys, Counter[str]()))
+        yield _suggestion(place, sum(counts, Counter[str]()))
 
 
 def _suggestion(place: MaskField, counts: Counter[str]) -> SuggestedField:
@@ -195,17 +206,14 @@ def _suggestion(place: MaskField, counts: Counter[str]) -> SuggestedField:
     )
 
 
-def _look_at(
-    operator: Operator,
-    state: State,
-    limit: int,
-    matches: dict[tuple[str, str], Counter[str]],
-) -> None:
-    """Counts the forms of texts in a state."""
+def _matches(limit: int, look: Look) -> Matches:
+    """The forms of texts in a state, by field."""
+    matches: dict[str, Counter[str]] = {}
+    operator, state = look
 
     def leaf(name: str, values: pa.Array) -> pa.Array:
         if pa.types.is_string(values.type):
-            counts = matches.setdefault((state.name, name), Counter())
+            counts = matches.setdefault(name, Counter())
             counts[""] += len(values) - values.null_count
             for kind in _KINDS:
                 if kind.pattern:
@@ -219,6 +227,7 @@ def _look_at(
             walked_keys(keys, walk)
         if values is not None:
             walked_values(state, values, walk)
+    return matches
 
 
 def _columns(

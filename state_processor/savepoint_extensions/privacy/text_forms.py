@@ -32,18 +32,16 @@ import unicodedata
 import uuid
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from savepoint_extensions.privacy.form_search import FormSearch
 
 _LATIN = 0x100
 _LEAST_LETTERS = 8
 # Fewer are like numbers with leading zeros.
 _LEAST_UTF32 = 4
-_LONG = 1000
 _LEAST_BYTES_OF_HALF = 6
 # Halves with fewer different bytes are like small numbers.
 _SPELLINGS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
@@ -82,23 +80,10 @@ class SoughtTexts:
             )
         )
 
-    def ends(self, data: bytes) -> Iterator[int]:
-        """The ends of forms in some bytes; none only if no form is there."""
-        if self._pattern is not None:
-            for match in self._pattern.finditer(data):
-                yield match.end()
-        for form in self.forms:
-            if len(form) > _LONG:
-                start = data.find(form)
-                while start >= 0:
-                    yield start + len(form)
-                    start = data.find(form, start + 1)
-
     @cached_property
-    def _pattern(self) -> re.Pattern[bytes] | None:
-        """Finds any of the forms that are not long: compiling long ones takes a minute per MB."""
-        forms = tuple(form for form in self.forms if len(form) <= _LONG)
-        return forms_pattern(forms) if forms else None
+    def search(self) -> FormSearch:
+        """The search for all forms at once."""
+        return FormSearch(self.forms)
 
     @cached_property
     def has_others(self) -> bool:
@@ -172,11 +157,6 @@ def _of_uuid(text: str) -> list[bytes]:
     told = [half for half in halves if len(set(half)) >= _LEAST_BYTES_OF_HALF]
     digits = whole.hex.encode()
     return [digits, digits.upper(), *told, *(half[::-1] for half in told)]
-
-
-def forms_pattern(forms: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    """Finds any of the forms."""
-    return re.compile(b"|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))
 
 
 def _code_units(text: str) -> list[int]:

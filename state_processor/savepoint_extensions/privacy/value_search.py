@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,17 +11,13 @@ import pyarrow.compute as pc
 
 from savepoint_database.audit.key_state import key_texts
 from savepoint_extensions.privacy.field_walk import FieldWalk
-from savepoint_extensions.privacy.mask_methods import FieldType
-from savepoint_extensions.privacy.mask_plan import mask_fields
 from savepoint_extensions.privacy.masked_entries import walked_keys, walked_values
 from savepoint_extensions.privacy.shown_values import is_number_among, is_shown
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through import decoded, decoded_keys
-from savepoint_formats.scan import operator_splits
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files import element_arrays, element_layout, entry_layouts, key_layout
 from savepoint_formats.tables import visible_key
 from savepoint_formats.values import OBJECT_TYPE, UNDECODED_TYPE
@@ -34,12 +29,17 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot import Operator
     from savepoint_extensions.privacy.text_forms import SoughtTexts
+    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.sources.keyed_source import StoredHandle
     from savepoint_formats.state_files import State, StateChunk
     from savepoint_formats.values import KryoDialect
 
     Hit = tuple[str, str, str | None]
     """State, field and text of the key."""
+
+    Decimals = frozenset[tuple[str, str]]
 
     Walk = Callable[[pa.Array, FieldWalk], object]
 
@@ -64,49 +64,38 @@ _OPAQUE = (OBJECT_TYPE, UNDECODED_TYPE)
 
 
 class ValueSearch:
-    """A search for texts; counts what it has read, and notes what it could not read."""
+    """A search for texts; counts what it has read, and notes what it could not read.
 
-    def __init__(self, sought: SoughtTexts, *, contains: bool) -> None:
+    ``decimals`` has the states, empty for keys, and fields with numbers of any size, which are texts
+    in Arrow.
+    """
+
+    def __init__(
+        self, sought: SoughtTexts, *, contains: bool, decimals: Decimals = frozenset()
+    ) -> None:
         self._sought = sought
         self._contains = contains
+        self._decimals = decimals
         self.entries = 0
         self.table_entries = 0
         """Current entries of keyed state in tables of RocksDB."""
         self.problems: list[str] = []
-        self._decimals: frozenset[tuple[str, str]] = frozenset()
-        """States, empty for keys, and fields with numbers of any size, which are texts in Arrow."""
 
-    def in_operator(self, operator: Operator) -> Iterator[Hit]:
-        """All places in keyed and operator state; problems are noted."""
-        try:
-            operator.expect_read()
-            self._decimals = frozenset(
-                (place.state, place.field)
-                for place in mask_fields(operator)
-                if place.type is FieldType.DECIMAL
-            )
-            keyed = [state for state in operator.catalog.states if state.kind.is_keyed]
-            if keyed:
-                yield from self._keyed(operator, keyed)
-        except SavepointError as error:
-            self.problems.append(f"operator {operator.name}: {error}")
-        for state in operator.catalog.states:
-            if not state.kind.is_keyed and not state.kind.is_raw:
-                yield from self._elements(operator, state)
-
-    def _keyed(self, operator: Operator, states: list[State]) -> Iterator[Hit]:
-        key = key_layout(states[0])
+    def in_key_groups(
+        self, operator: Operator, stored: StoredHandle, key_groups: KeyGroupRange
+    ) -> Iterator[Hit]:
+        """The places in some key groups of a handle; raises what reading it raises."""
+        states = [state for state in operator.catalog.states if state.kind.is_keyed]
         settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
-        names = frozenset(state.name for state in states)
-        for subtask in operator.record.subtasks:
-            for stored in keyed_handles(subtask):
-                source = stored.source(operator.directory, key, settings)
-                for state_chunk in source.state_chunks(names, stored.handle.key_groups):
-                    self.entries += len(state_chunk.entries)
-                    # Timers beside a RocksDB lie in a file of their own.
-                    if not isinstance(stored.handle, KeyGroupsHandle):
-                        self.table_entries += len(state_chunk.entries)
-                    yield from self._in_chunk(state_chunk, operator)
+        source = stored.source(operator.directory, key_layout(states[0]), settings)
+        for state_chunk in source.state_chunks(
+            frozenset(state.name for state in states), key_groups
+        ):
+            self.entries += len(state_chunk.entries)
+            # Timers beside a RocksDB lie in a file of their own.
+            if not isinstance(stored.handle, KeyGroupsHandle):
+                self.table_entries += len(state_chunk.entries)
+            yield from self._in_chunk(state_chunk, operator)
 
     def _in_chunk(self, state_chunk: StateChunk, operator: Operator) -> Iterator[Hit]:
         state, entries, kryo = state_chunk.state, state_chunk.entries, operator.kryo
@@ -123,17 +112,16 @@ class ValueSearch:
             is_shared = name.partition(".")[0] in ("key", "namespace")
             yield "" if is_shared else state.job_name, name, text
 
-    def _elements(self, operator: Operator, state: State) -> Iterator[Hit]:
+    def in_elements(
+        self, operator: Operator, state: State, handle: OperatorStateHandle
+    ) -> Iterator[Hit]:
+        """The places in an operator state of a handle; raises what reading it raises."""
         layout = with_open_pojos(element_layout(state))
         walk = partial(walked_values, state)
-        for split in operator_splits(operator.record):
-            try:
-                for data in element_arrays(operator.directory, split.handle, state.name):
-                    self.entries += len(data)
-                    for _, name in self._in_data(data, layout, operator.kryo, walk, state.name):
-                        yield state.job_name, name, None
-            except SavepointError as error:
-                self.problems.append(f"operator {operator.name}, state {state.name!r}: {error}")
+        for data in element_arrays(operator.directory, handle, state.name):
+            self.entries += len(data)
+            for _, name in self._in_data(data, layout, operator.kryo, walk, state.name):
+                yield state.job_name, name, None
 
     def _in_data(
         self,
@@ -148,7 +136,7 @@ class ValueSearch:
             column = decoded(data, layout, kryo)
         except SavepointError as error:
             self._note(f"values are only searched as bytes: {error}")
-            for row in np.flatnonzero(self._in_bytes(data)).tolist():
+            for row in np.flatnonzero(self._sought.search.has_any(data)).tolist():
                 yield row, BYTES
             return
         yield from self._bisected(column, np.arange(len(column)), walk, state)
@@ -191,12 +179,14 @@ class ValueSearch:
             self._note_compressed(data[values.type.get_field_index("bytes")])
             names = {field.name for field in values.type} - {"reason"}
             parts = (data[values.type.get_field_index(name)] for name in names)
-            return any(bool(self._in_bytes(part).any()) for part in parts)
+            return any(bool(self._sought.search.has_any(part).any()) for part in parts)
         if pa.types.is_binary(values.type):
             if self._sought.has_others:
                 self._note("values that are bytes are only searched as text")
             self._note_compressed(values)
-            return bool(self._in_bytes(values).any()) or is_shown(values, self._sought.values)
+            return bool(self._sought.search.has_any(values).any()) or is_shown(
+                values, self._sought.values
+            )
         if pa.types.is_string(values.type):
             if is_decimal and is_number_among(values, self._sought.values):
                 return True
@@ -219,27 +209,12 @@ class ValueSearch:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def _in_bytes(self, data: pa.Array) -> NDArray[np.bool_]:
-        """Which values have a form of the texts in their bytes."""
-        whole = data.cast(pa.large_binary())
-        has_form = np.zeros(len(data), np.bool_)
-        for form in self._sought.forms:
-            matches = pc.fill_null(pc.match_substring(whole, form), fill_value=False)
-            has_form |= matches.to_numpy(zero_copy_only=False)
-        return has_form
-
 
 def _key_texts(
     state_chunk: StateChunk, rows: NDArray[np.int64], kryo: KryoDialect | None
 ) -> list[str | None]:
     """The texts of the keys of some entries; None if they can't be read."""
-    entries = replace(
-        state_chunk.entries,
-        keys=state_chunk.entries.keys.take(pa.array(rows)),
-        values=state_chunk.entries.values.take(pa.array(rows)),
-    )
-    some = replace(state_chunk, entries=entries, key_groups=state_chunk.key_groups[rows])
     try:
-        return list(key_texts(visible_key(decoded_keys(some, kryo))))
+        return list(key_texts(visible_key(decoded_keys(state_chunk.chosen(rows), kryo))))
     except SavepointError:
         return [None] * len(rows)

@@ -33,6 +33,7 @@ def unmatched(values: pa.Array, method: str) -> list[bool]:
 def test_equal_texts_have_equal_hashes_whatever_their_batch() -> None:
     assert masked(pa.array(["Ada", "Zoë"]), "hash") == [hashed("Ada"), hashed("Zoë")]
     assert masked(pa.array(["Ada"]), "hash") == [hashed("Ada")]
+    assert masked(pa.array(["Ada", "Zoë", ""])[1:], "hash") == [hashed("Zoë"), hashed("")]
 
 
 def test_hashed_bytes_keep_their_size() -> None:

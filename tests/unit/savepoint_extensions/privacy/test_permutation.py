@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import hashlib
+import hmac
+
 import pytest
 
 from savepoint_extensions.privacy.permutation import (
+    digest,
     digest_of_size,
+    digests,
     permuted,
     permuted_decimal,
     permuted_digits,
@@ -11,6 +16,16 @@ from savepoint_extensions.privacy.permutation import (
 )
 
 SECRET = b"a secret of more than 16 bytes"
+
+
+@pytest.mark.parametrize("size", [1, 16, 63, 64, 65, 200])
+def test_digests_are_those_of_hmac(size: int) -> None:
+    secret = bytes(range(1, 256))[:size]
+    messages = [b"", b"Ada", b"x" * 100, b"Ada"]
+    expected = [hmac.new(secret, b"text\0" + it, hashlib.sha256).digest() for it in messages]
+    assert list(digests(secret, "text", messages)) == expected
+    assert [digest(secret, "text", it) for it in messages] == expected
+    assert digest(secret, "number", b"Ada") != expected[1]
 
 
 @pytest.mark.parametrize(("radix", "width"), [(10, 1), (10, 2), (10, 3), (2, 7), (2, 10)])

@@ -5,7 +5,8 @@ import base64
 import pytest
 from support.masks import stored_forms
 
-from savepoint_extensions.privacy.text_forms import SoughtTexts, forms_pattern, text_forms
+from savepoint_extensions.privacy.form_search import FormSearch
+from savepoint_extensions.privacy.text_forms import SoughtTexts, text_forms
 
 UUID = "123e4567-e89b-42d3-a456-426614174000"
 
@@ -15,8 +16,8 @@ def test_forms_are_those_that_writers_write(text: str) -> None:
     forms = set(text_forms(text))
     wanted = stored_forms(text) if len(text) > 1 else {text.encode()}
     assert wanted <= forms
-    pattern = forms_pattern(text_forms(text))
-    assert all(pattern.search(b"\xff\xff" + form + b"\xff") for form in forms)
+    search = FormSearch(text_forms(text))
+    assert all(list(search.ends(b"\xff\xff" + form + b"\xff")) for form in forms)
 
 
 def test_texts_inside_of_json_are_found() -> None:
@@ -60,7 +61,7 @@ def test_forms_of_other_writers_are_among_them(text: str, form: bytes) -> None:
 def test_a_text_inside_of_base64_is_found(before: int, behind: int, encode: type[bytes]) -> None:
     text = "Zoë?>~ada@example.com"
     letters = encode(b"\xff" * before + text.encode() + b"\xff" * behind)
-    assert forms_pattern(text_forms(text)).search(letters)
+    assert list(FormSearch(text_forms(text)).ends(letters))
 
 
 def test_a_uuid_of_few_numbers_has_no_half_that_is_everywhere() -> None:
@@ -77,9 +78,9 @@ def test_long_texts_are_found_beside_short_ones() -> None:
     long = "ada@example.com" * 4_000
     sought = SoughtTexts((long, "zoe"))
     data = b"zoe." + long.encode() + b".zoe." + long.encode("utf-16-le")
-    assert len(list(sought.ends(data))) == 4
-    assert not list(sought.ends(data[10:-9]))[3:]
-    assert list(SoughtTexts((long,)).ends(data)) == [4 + len(long), len(data)]
+    assert len(list(sought.search.ends(data))) == 4
+    assert not list(sought.search.ends(data[10:-9]))[3:]
+    assert list(SoughtTexts((long,)).search.ends(data)) == [4 + len(long), len(data)]
 
 
 def test_short_texts_have_no_form_that_is_everywhere() -> None:
