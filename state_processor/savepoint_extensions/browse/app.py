@@ -20,13 +20,13 @@ from savepoint_cli.terminal import (
     key_lines,
     record_lines,
     row_lines,
-    shortened,
 )
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.snapshot import OperatorDescription
 from savepoint_extensions.browse.details import Details, Heavy, RecordsTable
 from savepoint_extensions.browse.places import PlacesTree, TablePlace
 from savepoint_extensions.browse.row_pages import PAGE_ROWS, RowPages
+from savepoint_extensions.browse.short_names import ShortNames
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations import started
 from savepoint_formats.printable import printable
@@ -85,7 +85,11 @@ class SavepointBrowser(App[None]):
         name = savepoint.path.rstrip("/").rpartition("/")[2]
         self._tree = PlacesTree(Text(printable(name) or "savepoint"))
         self._place = Static(classes="title")
-        self._rows = RecordsTable((), savepoint.short_ids(), id="rows")
+        self._short = ShortNames.of(
+            savepoint.short_ids(),
+            (operator.uid for operator in savepoint.operators() if operator.uid),
+        )
+        self._rows = RecordsTable((), self._short, id="rows")
         self._status = Static(id="status")
         self._find = Input(placeholder="a key: text, number, hex of bytes, or JSON", id="find")
 
@@ -118,7 +122,7 @@ class SavepointBrowser(App[None]):
         )
         if described is not None:
             self._described, tables = described
-            self._tree.fill(self._described, tables, self._rows.short_ids)
+            self._tree.fill(self._described, tables, self._short)
             self._show_records("Operators", self._described.operators)
 
     @on(PlacesTree.NodeSelected)
@@ -138,10 +142,10 @@ class SavepointBrowser(App[None]):
         self._place.update(self._title(title))
         self._rows.show_records(records)
         problems = [problem for record in records for problem in getattr(record, "problems", ())]
-        self._tell("; ".join(problems), is_wrong=True)
+        self._tell("; ".join(problems) or self._short.note, is_wrong=bool(problems))
 
     def _title(self, text: str) -> Text:
-        return Text(shortened(printable(text), self._rows.short_ids), style="bold")
+        return Text(self._short.text(text), style="bold")
 
     async def _open(self, place: TablePlace) -> None:
         self._place.update(self._title(place.title))
@@ -168,7 +172,8 @@ class SavepointBrowser(App[None]):
     async def _turn_to(self, number: int) -> None:
         pages = self._pages
         assert pages is not None  # a table is open
-        turned = await self._answer("reading …", lambda: _with_cells(pages.page(number)))
+        half = self._rows.size.width // 2
+        turned = await self._answer("reading …", lambda: _with_cells(pages.page(number), half))
         if turned is None:
             return
         self._page, cells = turned
@@ -254,7 +259,7 @@ class SavepointBrowser(App[None]):
         report = await self._awaited("weighing all state …", asyncio.shield(self._weighing))
         if report is not None:
             self._tell("")
-            self.push_screen(Heavy(report, self._rows.short_ids))
+            self.push_screen(Heavy(report, self._short))
 
     # Answers.
 
@@ -281,6 +286,10 @@ class SavepointBrowser(App[None]):
             self.notify(printable(text), severity="error", markup=False)
 
 
-def _with_cells(page: Page) -> tuple[Page, list[list[str]]]:
-    columns = [[cell_text(value) for value in column] for column in page.rows.columns]
-    return page, [list(row) for row in zip(*columns, strict=True)]
+def _with_cells(page: Page, half: int) -> tuple[Page, list[list[str]]]:
+    """The page, and its cells. A long key leaves half of the window to the values behind it."""
+    first, *others = page.rows.columns
+    columns = [[cell_text(value) for value in column] for column in others]
+    most = half if others else 2 * half
+    names = [cell_text(value, most) for value in first]
+    return page, [list(row) for row in zip(names, *columns, strict=True)]

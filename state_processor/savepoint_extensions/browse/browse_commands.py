@@ -12,7 +12,7 @@ from savepoint_cli.terminal import command
 from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
 
 
 @command()

@@ -11,15 +11,16 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, RichLog, Static, TabbedContent, TabPane
 
-from savepoint_cli.terminal import record_cells, shortened
+from savepoint_cli.terminal import record_cells
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from textual.app import ComposeResult
 
     from savepoint_cli.terminal import Line
+    from savepoint_extensions.browse.short_names import ShortNames
     from state_processor import SavepointStatistics
 
 
@@ -54,9 +55,9 @@ def _styled(line: Line) -> Text:
 class RecordsTable(DataTable[Text]):
     """A table whose cursor is a row, perhaps of records. Its cells are text, never markup."""
 
-    def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str], **given: Any) -> None:
+    def __init__(self, records: Sequence[Any], short: ShortNames, **given: Any) -> None:
         super().__init__(cursor_type="row", zebra_stripes=True, **given)
-        self.records, self.short_ids = records, short_ids
+        self.records, self.short = records, short
 
     def show(self, names: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         """Replaces all rows; the cursor goes to the first one."""
@@ -69,7 +70,7 @@ class RecordsTable(DataTable[Text]):
     def show_records(self, records: Sequence[Any]) -> None:
         """Shows a row per record, without columns that are empty in all records."""
         self.records = records
-        self.show(*record_cells(records, self.short_ids))
+        self.show(*record_cells(list(map(self.short.record, records)), self.short.hashes))
 
 
 class Heavy(Screen[None]):
@@ -84,9 +85,9 @@ class Heavy(Screen[None]):
             super().__init__()
             self.key, self.operator = key, operator
 
-    def __init__(self, report: SavepointStatistics, short_ids: Mapping[str, str]) -> None:
+    def __init__(self, report: SavepointStatistics, short: ShortNames) -> None:
         super().__init__()
-        self._report, self._short_ids = report, short_ids
+        self._report, self._short = report, short
         keys = report.largest_keys
         # The largest keys come first: people look for them, and Enter opens them.
         self._tables = sorted(report.tables(), key=lambda table: table[1] is not keys)
@@ -94,12 +95,12 @@ class Heavy(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lays out the verdict, a tab per table, and problems."""
         report = self._report
-        title = shortened(printable(f"{report.verdict}; {report.at}"), self._short_ids)
+        title = self._short.text(f"{report.verdict}; {report.at}")
         yield Static(Text(title, style="bold"), classes="title")
         with TabbedContent():
             for name, records in self._tables:
                 with TabPane(name.partition(":")[0]):
-                    yield RecordsTable(records, self._short_ids)
+                    yield RecordsTable(records, self._short)
         for problem in report.problems:
             yield Static(Text(printable(problem)), classes="problem")
         yield Footer()

@@ -14,11 +14,12 @@ from savepoint_database.snapshot import OperatorDescription
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from textual.widgets.tree import TreeNode
 
     from savepoint_database.snapshot import SavepointDescription, TableDescription
+    from savepoint_extensions.browse.short_names import ShortNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +51,16 @@ class PlacesTree(Tree[Place]):
         self,
         described: SavepointDescription,
         tables: Iterable[TableDescription],
-        short_ids: Mapping[str, str],
+        short: ShortNames,
     ) -> None:
-        """Adds all nodes; ``short_ids`` replace hashes of operators."""
+        """Adds all nodes; operators have their short names."""
         by_operator: dict[str, list[TableDescription]] = {}
         for table in tables:
             by_operator.setdefault(_owner(described, table), []).append(table)
         for operator in described.operators:
             name = operator.uid or operator.hash
             size = operator.keyed_size + operator.operator_size
-            label = Text(printable(short_ids.get(name, name)))
+            label = Text(printable(short.operator(name)))
             if size:
                 label.append("  ").append(decimal(size), "dim")
             own = by_operator.get(name, [])

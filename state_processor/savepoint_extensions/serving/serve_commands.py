@@ -19,7 +19,7 @@ from savepoint_formats.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
 
 _HOST = "127.0.0.1"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_cli.checks import fault_row
@@ -14,6 +14,7 @@ from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import TARGETS, release_text
 from savepoint_formats.printable import fields_of
 from savepoint_formats.quantities import ByteCount
+from savepoint_formats.shared_names import without_shared
 from savepoint_formats.tables import KEY
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class Served:
     other: Callable[[str], Savepoint | None]
     rows: TableRows
 
+    def short(self, names: Sequence[str]) -> tuple[list[str], str]:
+        """Names of operators without what all operators share, and a note on that."""
+        uids = [operator.uid or operator.id for operator in self.savepoint.operators()]
+        return without_shared("operator", names, uids)
+
 
 @dataclass(frozen=True, slots=True)
 class RecordsTable:
@@ -45,6 +51,7 @@ class RecordsTable:
     names: list[str]
     cells: list[tuple[str, ...]]
     bars: list[float]
+    note: str = ""
 
     @classmethod
     def of(
@@ -53,16 +60,31 @@ class RecordsTable:
         bars = _bars([fields_of(record)[size] for record in records]) if size else []
         return cls(title, *record_cells(records, short_ids), bars)
 
+    @classmethod
+    def of_operators(cls, served: Served, title: str, records: Sequence[Any]) -> RecordsTable:
+        """A table with sizes; of each operator's name it has what not all operators share."""
+        rows = [dict(fields_of(record)) for record in records]
+        size = _size_field(rows[0]) if rows else ""
+        if not rows or not isinstance(rows[0].get("operator"), str):
+            return cls.of(title, records, served.savepoint.short_ids(), size)
+        names, note = served.short([row["operator"] for row in rows])
+        for row, name in zip(rows, names, strict=True):
+            row["operator"] = name
+        table = cls.of(title, rows, served.savepoint.short_ids(), size)
+        return replace(table, note=note)
+
 
 def overview(served: Served, _given: QueryParams) -> Values:
     """The savepoint on one page: facts, and operators with their states and tables."""
     description = served.savepoint.describe()
     names = SqlTables(served.savepoint.operators())
     sizes = [each.keyed_size + each.operator_size for each in description.operators]
+    short, note = served.short([each.uid or each.hash for each in description.operators])
     operators = [
         {
             "name": each.uid or each.hash,
-            "title": each.name or "",
+            "short": shown,
+            "title": each.name if each.name and each.name != each.uid else "",
             "size": ByteCount(size).text,
             "bar": bar,
             "parallelism": f"{each.parallelism} of {each.max_parallelism}",
@@ -73,13 +95,24 @@ def overview(served: Served, _given: QueryParams) -> Values:
                 for table in names.of_operator(operator)
             ],
         }
-        for each, operator, size, bar in zip(
-            description.operators, served.savepoint.operators(), sizes, _bars(sizes), strict=True
+        for each, operator, shown, size, bar in zip(
+            description.operators,
+            served.savepoint.operators(),
+            short,
+            sizes,
+            _bars(sizes),
+            strict=True,
         )
     ]
     query = served.savepoint.query() if served.savepoint.plan is not None else ()
     size = ByteCount(description.size).text
-    return {"description": description, "size": size, "operators": operators, "query": query}
+    return {
+        "description": description,
+        "size": size,
+        "operators": operators,
+        "note": note,
+        "query": query,
+    }
 
 
 def table(served: Served, given: QueryParams) -> Values:
@@ -111,15 +144,14 @@ def key(served: Served, given: QueryParams) -> Values:
 def weight(served: Served, given: QueryParams) -> Values:
     """Sizes of states, key groups, subtasks and keys."""
     report = served.savepoint.stats(given.get("table") or None)
-    short = served.savepoint.short_ids()
     tables = [
-        RecordsTable.of(title, records, short, _size_field(records[0]))
-        for title, records in report.tables()
+        RecordsTable.of_operators(served, title, records) for title, records in report.tables()
     ]
     charts: dict[str, list[int]] = {}
     for group in report.key_groups:
         charts.setdefault(group.operator, []).append(group.size)
-    bars = {operator: _bars(sizes) for operator, sizes in charts.items()}
+    short, _ = served.short(list(charts))
+    bars = [(name, _bars(sizes)) for name, sizes in zip(short, charts.values(), strict=True)]
     return {"report": report, "tables": tables, "charts": bars}
 
 
@@ -145,7 +177,7 @@ def doctor(served: Served, given: QueryParams) -> Values:
         "target": target,
         "answer": compatibility,
         "rules": compatibility.rule_lines(),
-        "states": _records(served, "States", compatibility.state_rows()),
+        "states": RecordsTable.of_operators(served, "States", compatibility.state_rows()),
     }
 
 

@@ -1,26 +1,25 @@
 """Weighs keyed state of an operator, some key groups at a time.
 
 An entry weighs the bytes of its key and value in canonical files, whatever its own format, without
-the key group in front. Keys are distinguished by a hash of 128 bits. Memory holds the keys of these
-key groups, and some numbers per entry.
+the key group in front. Memory holds the keys of these key groups, and some numbers per key or entry.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from savepoint_extensions.sizes.contents import Contents, ContentsReader
 from savepoint_extensions.sizes.distribution import SizeCounts, TimeCounts
+from savepoint_extensions.sizes.key_sums import KeySums, joined
 from savepoint_formats.bytes import Chunk
-from savepoint_formats.entries import EntryRanges, distinct_hashes
+from savepoint_formats.entries import EntryRanges
 from savepoint_formats.errors import within
 from savepoint_formats.layout import VARIABLE, Struct, serializer_length
 from savepoint_formats.pass_through import KeyPlaces, stored_size
-from savepoint_formats.program.byte_ranges import Ranges, bytes_of, numbers_at, ranges_in
+from savepoint_formats.program.byte_ranges import Ranges, numbers_at
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values import notes
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_extensions.sizes.key_sums import SummedKeys
     from savepoint_formats.state_files import StateChunk
     from savepoint_formats.values import KryoDialect
 
     Longs = NDArray[np.int64]
-    Hashes = NDArray[np.uint64]
 
 
 @dataclass(slots=True)
@@ -145,13 +144,13 @@ class KeyedCounts:
                 self._add_chunk(state_chunk, packed.setdefault(state_chunk.state.name, _Packed()))
         distinct = []
         for name, of_state in packed.items():
-            if of_state.hashes:
-                keys = of_state.by_key()
+            if of_state.sizes:
+                keys = of_state.keys.by_key()
                 self.states[name].keys = (self.states[name].keys or 0) + len(keys)
                 self._add_rows(self.states[name], of_state)
                 distinct.append(keys)
         if distinct:
-            self._add_keys(_joined(distinct))
+            self._add_keys(joined(distinct))
 
     def merge(self, other: KeyedCounts) -> None:
         """Adds counts of the same states in other key groups."""
@@ -164,8 +163,9 @@ class KeyedCounts:
 
     def _add_chunk(self, state_chunk: StateChunk, packed: _Packed) -> None:
         counts, entries = self.states[state_chunk.state.name], state_chunk.entries
-        data, values = ranges_in(entries.values)
-        key_data, keys = ranges_in(entries.keys)
+        if not len(entries):
+            return
+        (data, values), (key_data, keys) = entries.value_places, entries.key_places
         sizes = keys.sizes + values.sizes
         counts.entries += len(entries)
         self.entries += np.bincount(state_chunk.key_groups, minlength=len(self.entries))
@@ -181,16 +181,18 @@ class KeyedCounts:
         if state_chunk.state.name in self.problems:
             counts.sizes.add(sizes)
             return
-        chunk = Chunk(key_data)
-        own_keys = self._places[state_chunk.state.name].keys(chunk, keys)
-        packed.keys.append(bytes_of(chunk, own_keys))
-        packed.hashes.append(distinct_hashes(packed.keys[-1]))
+        groups, numbers = state_chunk.key_groups, [sizes, np.ones_like(sizes)]
+        chunk, places = Chunk(key_data), self._places[state_chunk.state.name]
+        # A timer has its time between its key group and its key.
+        prefix_size = 0 if places.before else entries.prefix_size
         packed.sizes.append(sizes)
-        packed.groups.append(state_chunk.key_groups)
+        packed.keys.add(chunk, prefix_size, places.keys(chunk, keys), groups, numbers)
         if state_chunk.state.kind is StateKind.MAP:
             ranges = EntryRanges(keys.starts, keys.ends, keys.ends, keys.ends)
             rows = Ranges(*self._maps[state_chunk.state.name].identities(chunk, ranges))
-            packed.rows.append(distinct_hashes(bytes_of(chunk, rows)))
+            if packed.is_gone:
+                numbers.append((~packed.is_gone[-1]).astype(np.int64))
+            packed.rows.add(chunk, prefix_size, rows, groups, numbers)
 
     def _add_times(self, counts: StateCounts, chunk: Chunk, timers: Ranges) -> None:
         """Counts the times of timers, whose sign bits are flipped; skips timers of unknown form."""
@@ -203,31 +205,30 @@ class KeyedCounts:
     def _add_rows(self, counts: StateCounts, packed: _Packed) -> None:
         sizes = np.concatenate(packed.sizes)
         is_gone = np.concatenate(packed.is_gone) if packed.is_gone else np.zeros(0, np.bool_)
-        if packed.rows:
-            rows = Distinct.of(np.concatenate(packed.rows))
-            if packed.is_gone:
-                is_gone = rows.sums((~is_gone).astype(np.int64)) == 0
-            sizes = rows.sums(sizes)
-            counts.contents.items.add(rows.sums(np.ones_like(rows.of_entry)))
+        if counts.state.kind is StateKind.MAP:
+            sizes, items, *living = packed.rows.by_key().numbers
+            is_gone = living[0] == 0 if living else is_gone
+            counts.contents.items.add(items)
         counts.sizes.add(sizes)
         counts.rows = (counts.rows or 0) + len(sizes)
         counts.expired_rows = (counts.expired_rows or 0) + int(np.count_nonzero(is_gone))
 
-    def _add_keys(self, keys: _Keys) -> None:
+    def _add_keys(self, keys: SummedKeys) -> None:
+        sizes, entries = keys.numbers
         self.keys += np.bincount(keys.groups, minlength=len(self.keys))
         if not self._top:
             return
         least = self.largest[-1].size if len(self.largest) == self._top else 0
-        (large,) = np.nonzero(keys.sizes > least)
+        (large,) = np.nonzero(sizes > least)
         if len(large) > self._top:
-            chosen = np.argpartition(keys.sizes[large], -self._top)[-self._top :]
+            chosen = np.argpartition(sizes[large], -self._top)[-self._top :]
             large = large[chosen]
         candidates = [
             LargeKey(
                 keys.data[index].as_py(),
                 int(keys.groups[index]),
-                int(keys.sizes[index]),
-                int(keys.entries[index]),
+                int(sizes[index]),
+                int(entries[index]),
             )
             for index in large.tolist()
         ]
@@ -251,109 +252,11 @@ def _problem(state: State) -> str:
     return "" if is_known else "; ".join((*notes(key), *notes(namespace)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Keys:
-    """Distinct keys: hash, stored bytes, key group, and bytes and number of entries of each."""
-
-    hashes: Hashes
-    data: pa.ChunkedArray
-    groups: NDArray[np.uint16]
-    sizes: Longs
-    entries: Longs
-
-    def __len__(self) -> int:
-        return len(self.hashes)
-
-
 @dataclass(slots=True)
 class _Packed:
-    """Keys and sizes of a state's entries in some key groups."""
+    """Sizes of a state's entries in some key groups, also by key, and by row of a map."""
 
-    keys: list[pa.LargeBinaryArray] = field(default_factory=list)
-    hashes: list[Hashes] = field(default_factory=list)
-    rows: list[Hashes] = field(default_factory=list)
+    keys: KeySums = field(default_factory=KeySums)
+    rows: KeySums = field(default_factory=KeySums)
     sizes: list[Longs] = field(default_factory=list)
-    groups: list[NDArray[np.uint16]] = field(default_factory=list)
     is_gone: list[NDArray[np.bool_]] = field(default_factory=list)
-
-    def by_key(self) -> _Keys:
-        """Adds up the entries of each key."""
-        hashes, sizes = np.concatenate(self.hashes), np.concatenate(self.sizes)
-        groups = np.concatenate(self.groups)
-        distinct, data = Distinct.of(hashes), pa.chunked_array(self.keys)
-        if len(distinct.firsts) == len(hashes):
-            return _Keys(hashes, data, groups, sizes, np.ones_like(sizes))
-        return _Keys(
-            hashes[distinct.firsts],
-            data.take(pa.array(distinct.firsts)),
-            groups[distinct.firsts],
-            distinct.sums(sizes),
-            distinct.sums(np.ones_like(sizes)),
-        )
-
-
-def _joined(parts: list[_Keys]) -> _Keys:
-    """The distinct keys of several states."""
-    first, *others = parts
-    sizes, entries = first.sizes.copy(), first.entries.copy()
-    rest = []
-    for other in others:
-        # States of an operator mostly have the same keys in the same order.
-        if np.array_equal(other.hashes, first.hashes):
-            sizes += other.sizes
-            entries += other.entries
-        else:
-            rest.append(other)
-    first = replace(first, sizes=sizes, entries=entries)
-    if not rest:
-        return first
-    kept = (first, *rest)
-    packed = Distinct.of(np.concatenate([part.hashes for part in kept]))
-    data = pa.chunked_array([chunk for part in kept for chunk in part.data.chunks])
-    return _Keys(
-        np.concatenate([part.hashes for part in kept])[packed.firsts],
-        data.take(pa.array(packed.firsts)),
-        np.concatenate([part.groups for part in kept])[packed.firsts],
-        packed.sums(np.concatenate([part.sizes for part in kept])),
-        packed.sums(np.concatenate([part.entries for part in kept])),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
-    """Distinct hashes: the number of each entry's hash, and an entry of each distinct hash."""
-
-    of_entry: Longs
-    firsts: Longs
-
-    @classmethod
-    def of(cls, hashes: Hashes) -> Self:
-        is_new = _is_new(hashes)
-        (firsts,) = np.nonzero(is_new)
-        of_entry = np.cumsum(is_new) - 1
-        runs = hashes[firsts]
-        words = np.sort(runs[:, 0])
-        if not np.any(words[1:] == words[:-1]):
-            return cls(of_entry, firsts)
-        order = np.argsort(runs[:, 0])
-        is_other = _is_new(runs[order])
-        if np.count_nonzero(is_other) > len(np.unique(words)):
-            # Different hashes have the same first half. The second half decides.
-            order = np.lexsort((runs[:, 1], runs[:, 0]))
-            is_other = _is_new(runs[order])
-        of_run = np.empty(len(runs), np.int64)
-        of_run[order] = np.cumsum(is_other) - 1
-        return cls(of_run[of_entry], firsts[order[is_other]])
-
-    def sums(self, numbers: Longs) -> Longs:
-        """Adds up the numbers of equal hashes."""
-        # Sums of doubles are exact up to 2^53.
-        return np.bincount(self.of_entry, numbers, len(self.firsts)).astype(np.int64)
-
-
-def _is_new(hashes: Hashes) -> NDArray[np.bool_]:
-    """Whether each hash differs from the one before."""
-    low, high = hashes[:, 0], hashes[:, 1]
-    is_new = np.ones(len(hashes), np.bool_)
-    is_new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    return is_new

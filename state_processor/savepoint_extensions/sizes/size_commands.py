@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion, options
+from savepoint_cli import options
 from savepoint_cli.engine import Engine, work_options
 from savepoint_database import files
 from savepoint_database.types import moment
@@ -15,7 +15,7 @@ from savepoint_extensions.sizes.statistics_views import largest_tables, page
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
 
 
@@ -34,14 +34,7 @@ def _moment(text: str) -> datetime | None:
     callback=options.callback(_moment),
     help="The time to use as now, such as 2026-01-31T12:00:00Z; UTC if it has no zone.",
 )
-@click.option(
-    "--ttl",
-    multiple=True,
-    metavar="STATE=DURATION",
-    callback=options.pairs("a state and a time, such as sessions=7d", options.duration),
-    shell_complete=completion.followed("=", completion.states),
-    help="A state's time to live, such as sessions=7d; no savepoint stores it. Repeatable.",
-)
+@options.ttl_option("savepoint")
 @click.option(
     "--ttl-of",
     metavar="DURATION",

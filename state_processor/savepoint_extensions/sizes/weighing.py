@@ -1,4 +1,4 @@
-"""Collects the sizes of a savepoint's state, and names the most important facts in a line."""
+"""Collects the sizes of a savepoint's state."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from savepoint_extensions.sizes.statistics import (
     TimeSpan,
     TtlStatistics,
 )
+from savepoint_extensions.sizes.verdict import verdict
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups import subtasks_of
 from savepoint_formats.printable import alternatives
@@ -33,7 +34,7 @@ from savepoint_formats.state_files import TIMER_STATE_PREFIX, StateKind
 from savepoint_formats.tables import PROCESSING_TIME, TIME_DOMAINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,10 +53,6 @@ SPANS = 60
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-
-_LARGE_KEY = 0.1
-_UNEVEN = 1.5
-_LONGEST_KEY = 40
 
 
 def statistics_of(
@@ -358,55 +355,3 @@ def times(milliseconds: Sequence[int | None]) -> list[Any]:
     column = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
     rows = printable_rows(pa.RecordBatch.from_arrays([column], names=["time"]))
     return [row["time"] for row in rows]
-
-
-def verdict(
-    states: Sequence[StateStatistics],
-    timers: Sequence[TimerStatistics],
-    skew: Sequence[SkewStatistics],
-    largest_keys: Sequence[KeyStatistics],
-    problems: Sequence[str],
-) -> str:
-    """Names the largest state, and conspicuous keys, subtasks, timers and expired values; all are sorted."""
-    total = sum(state.size for state in states)
-    parts = []
-    if total:
-        name = f"{states[0].operator}.{states[0].state}"
-        share = Share(states[0].size / total).text
-        parts.append(f"{name} has {share} of {ByteCount(total).text}")
-    parts += _of_keys(largest_keys)
-    parts += _of_subtasks(skew)
-    overdue = sum(service.overdue or 0 for service in timers)
-    if overdue:
-        parts.append(f"{overdue:,} timers of processing time are overdue")
-    expired = sum(state.expired or 0 for state in states)
-    if expired:
-        parts.append(f"{expired:,} values have expired")
-    parts += _of_lists(states)
-    if problems:
-        parts.append(f"not everything could be counted: {problems[0]}")
-    return "; ".join(parts) or "there is no state"
-
-
-def _of_lists(states: Sequence[StateStatistics]) -> Iterator[str]:
-    """Union lists whose elements repeat; in other lists of operators they may."""
-    for state in states:
-        if state.kind == StateKind.UNION_LIST.value and state.different != state.entries:
-            yield (
-                f"{state.operator}.{state.state} has {state.entries:,} elements, of which"
-                f" {state.different:,} differ: if the others are copies, dedupe-list drops them"
-            )
-
-
-def _of_keys(largest_keys: Sequence[KeyStatistics]) -> Iterator[str]:
-    for key in largest_keys[:1]:
-        if key.share >= _LARGE_KEY:
-            text = key.key if len(key.key) <= _LONGEST_KEY else f"{key.key[:_LONGEST_KEY]}…"
-            yield f"key {text} has {Share(key.share).text} of operator {key.operator}"
-
-
-def _of_subtasks(skew: Sequence[SkewStatistics]) -> Iterator[str]:
-    for over in skew:
-        times = over.size_max_over_mean or 0
-        if over.over == "subtasks" and times >= _UNEVEN:
-            yield f"the fullest subtask of {over.operator} has {times:.1f} times the mean"

@@ -157,6 +157,7 @@ def test_an_operator_shows_its_states_line_by_line() -> None:
     drive(STATES.open(), test)
 
 
+@pytest.mark.usefixtures("slow")
 def test_hashes_are_short_and_times_are_times() -> None:
     async def test(browser: Driver) -> None:
         await browser.choose("1228afe0", "window_state")
@@ -168,6 +169,7 @@ def test_hashes_are_short_and_times_are_times() -> None:
     drive(Savepoint.open(str(WINDOWS)), test)
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_row_shows_the_bytes_that_were_not_decoded_and_why() -> None:
     async def test(browser: Driver) -> None:
         await browser.choose("shapes", "keyed_state")
@@ -190,6 +192,7 @@ def test_a_row_shows_the_bytes_that_were_not_decoded_and_why() -> None:
     drive(Savepoint.open(str(OBJECTS)), test)
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_key_is_found_and_shown_with_all_that_it_has() -> None:
     async def test(browser: Driver) -> None:
         await browser.find("customer-001")
@@ -212,6 +215,7 @@ def test_a_key_is_found_and_shown_with_all_that_it_has() -> None:
     drive(STATES.open(), test)
 
 
+@pytest.mark.usefixtures("slow")
 def test_what_is_heavy_leads_to_its_key() -> None:
     async def test(browser: Driver) -> None:
         await browser.press("s")
@@ -228,6 +232,7 @@ def test_what_is_heavy_leads_to_its_key() -> None:
     drive(STATES.open(), test)
 
 
+@pytest.mark.usefixtures("slow")
 def test_what_is_damaged_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
     savepoint = copy_of(STATES, tmp_path / "[bold]x[/nothing]")
     file_of(savepoint, "stateful 1: keyed state").unlink()
@@ -249,6 +254,7 @@ def test_what_is_damaged_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
     drive(savepoint, test)
 
 
+@pytest.mark.usefixtures("slow")
 def test_no_text_of_a_stranger_is_a_command_or_markup(tmp_path: Path) -> None:
     path = hostile_savepoint(tmp_path / "[link=x]y", uids=(HOSTILE, f"{'x' * 65_000}[bold]y"))
 

@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from support.long_names import LARGEST, NAMES, job_of_long_names
 
 from savepoint_extensions.serving.serve_commands import names_of
 
@@ -245,6 +246,29 @@ def test_each_view_is_shown_on_a_phone_and_in_the_dark_without_an_error(
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 26, 33)"
     assert errors == []
     dark.close()
+
+
+def test_pages_of_forty_operators_with_long_names_have_five_screens(
+    browser: Browser, tmp_path: Path
+) -> None:
+    savepoint = job_of_long_names(tmp_path, keys=1)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    with served(savepoint, "--seconds", "60") as running:
+        for view in ("", "weight", "doctor?target=2.2", "verify?depth=quick"):
+            page.goto(running.address)
+            page.goto(f"{running.root}/{savepoint.name}/{view}")
+            assert page.evaluate("document.documentElement.scrollHeight") <= 5 * 900, view
+            shown = page.inner_text("main")
+            if not view.startswith("verify"):
+                assert "begins with com.acme.payments.risk.streaming. and ends" in shown, view
+                assert f"\n{NAMES[LARGEST]}" in shown, view
+        page.goto(f"{running.root}/{savepoint.name}/weight")
+        folded = page.locator("details")
+        assert "35 more charts" in folded.first.inner_text()
+        for part in folded.all():
+            part.evaluate("each => each.open = true")
+        assert all(name in page.inner_text("main") for name in NAMES)
+    page.close()
 
 
 def test_texts_of_a_savepoint_never_become_elements(server: Server, page: Page) -> None:

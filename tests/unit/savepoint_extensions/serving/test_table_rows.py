@@ -33,4 +33,5 @@ print(used[1] - used[0])
 def test_rows_before_a_page_do_not_stay_in_memory(samples: Path) -> None:
     command = [sys.executable, "-c", MEASURED, str(samples / SAMPLE), WIDE]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 150
+    # DuckDB takes python -c for a person, and shows one who waits for seconds how far it is.
+    assert int(done.stdout.split()[-1]) < 150

@@ -114,7 +114,7 @@ def test_the_changes_are_those_of_the_job(
     later = job[["key", "total"]].iloc[20:].copy()
     later.loc[later.index % 7 == 0, "total"] += 1
     later = pd.concat([later, pd.DataFrame({"key": ["new", "newer"], "total": [1, 2]})])
-    diff = savepoint.diff(taken(later, tmp_path / "later", max_parallelism))
+    diff = savepoint.diff(taken(later, tmp_path / "later", max_parallelism), full=True)
     (counts,) = diff.tables
     both = job[["key", "total"]].merge(later, on="key", how="outer", indicator=True)
     is_kept = both["_merge"] == "both"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageStat
 from support.commands import run
-from support.long_names import NAMES, job_of_long_names
+from support.long_names import LARGEST, NAMES, job_of_long_names
 
 from state_processor import Savepoint
 
@@ -118,14 +119,16 @@ def test_a_browser_shows_the_page_light_and_dark(
 def test_the_page_of_forty_operators_with_long_names_has_five_screens(
     browser: Browser, tmp_path: Path
 ) -> None:
-    file = tmp_path / "report.html"
-    assert run("stats", job_of_long_names(tmp_path), "--html", file)[0] == 0
+    file, savepoint = tmp_path / "report.html", job_of_long_names(tmp_path)
+    assert run("stats", savepoint, "--html", file)[0] == 0
+    shutil.rmtree(savepoint)  # half a gigabyte
     with context_of(browser, viewport={"width": 1280, "height": 900}) as context:
         tab = context.new_page()
         tab.goto(file.as_uri())
         assert tab.evaluate("document.documentElement.scrollHeight") <= 5 * 900
         labels = tab.locator("svg text").all_text_contents()
-        assert set(NAMES[:10]) <= {text.strip() for text in labels}, "bars are told apart"
+        largest = {*NAMES[:9], NAMES[LARGEST]}
+        assert largest <= {text.strip() for text in labels}, "bars are told apart"
         folded = tab.locator("details").all()
         assert folded
         for part in folded:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.description import SavepointDescription
     from savepoint_extensions.sizes.statistics import SavepointStatistics
 
+pytestmark = pytest.mark.usefixtures("slow")
+
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 _VOID = {"meta"}
 _SVG = "{http://www.w3.org/2000/svg}"

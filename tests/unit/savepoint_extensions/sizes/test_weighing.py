@@ -188,6 +188,7 @@ def test_windows_are_rows_of_their_own(name: str) -> None:
             assert (told.rows, told.keys) == (len(own), own["key"].map(str).nunique())
 
 
+@pytest.mark.usefixtures("slow")
 def test_all_formats_weigh_the_same() -> None:
     def told(name: str) -> Any:
         report = opened(name).stats(at=datetime(2050, 1, 1, tzinfo=UTC))
