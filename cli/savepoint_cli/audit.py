@@ -14,7 +14,7 @@ from savepoint_database import snapshot as retained
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.types import Times
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.modify import Change, Destination
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal.output import Output
     from state_processor import FoundValues, SavepointWriter
 
@@ -100,13 +100,7 @@ def _class_names(
 
 
 @options.inspection()
-@click.argument(
-    "renames",
-    nargs=-1,
-    required=True,
-    metavar="OLD=NEW",
-    callback=_class_names,
-)
+@click.argument("renames", nargs=-1, required=True, metavar="OLD=NEW", callback=_class_names)
 @_of_operator
 @writes
 def rename_class(

@@ -6,22 +6,23 @@ if some state can't be read.
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from savepoint_cli import completion, options
+from savepoint_cli.command_table import REPLICA
 from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.output import OutputFormat
 from savepoint_database import checks, types
-from savepoint_formats.errors import DamagedError, UnknownUidWarning
+from savepoint_formats.errors import DamagedError
+from savepoint_formats.lazy_names import named
+from savepoint_formats.printable import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.checks.savepoint_diff import SavepointDiff
     from savepoint_database.checks.verification import Depth
@@ -41,8 +42,16 @@ DIFFERENT = 3
     show_default=True,
     help="Check only files, sizes, headers and offsets, or every key and value too.",
 )
+@click.option(
+    "--replica-of",
+    metavar="SOURCE",
+    shell_complete=completion.paths,
+    help="Check that PATH is a complete copy of SOURCE: each byte, or with --quick each size.",
+)
 @work_options
-def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> None:
+def verify(
+    output: Output, opening: Opening, engine: Engine, is_quick: bool, replica_of: str | None
+) -> None:
     """Check that the savepoint at PATH is whole; show each fault, where it is, and what is lost.
 
     It checks that every file exists with its size, and that headers, sections, end marks and
@@ -54,6 +63,9 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
     \b
     savepoint verify s3://jobs/orders/savepoint-1a2b --quick
     """
+    if replica_of is not None:
+        named(REPLICA)(output, opening, replica_of, is_quick=is_quick)
+        return
     depth: Depth = "quick" if is_quick else "deep"
     try:
         verification = engine.open(opening).verify(depth)
@@ -76,6 +88,7 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
 )
 @click.option("--changes", "is_feed", is_flag=True, help="Show all changes, and nothing else.")
 @click.option("--with-times", is_flag=True, help="Compare the last access of state with TTL, too.")
+@click.option("--full", is_flag=True, help="Read and count all rows, also of files that both have.")
 @work_options
 def diff(  # noqa: PLR0913, PLR0917  # the options of the command
     output: Output,
@@ -87,6 +100,7 @@ def diff(  # noqa: PLR0913, PLR0917  # the options of the command
     all_columns: bool,
     is_feed: bool,
     with_times: bool,
+    full: bool,
 ) -> None:
     """Compare the savepoint at PATH with a later OTHER, or only one TABLE.
 
@@ -100,12 +114,9 @@ def diff(  # noqa: PLR0913, PLR0917  # the options of the command
     savepoint diff before after summarize.keyed_state --changes --output json
     """
     before = engine.open(opening)
-    names = [operator.uid for operator in before.operators() if operator.uid]
-    with warnings.catch_warnings():
-        # The differences say that an operator is gone.
-        warnings.simplefilter("ignore", UnknownUidWarning)
-        after = replace(opening, path=other, uids=(*opening.uids, *names)).open()
-    comparison = before.diff(after, table, with_times=with_times)
+    comparison = before.diff(
+        opening.open_later(other, before), table, with_times=with_times, full=full
+    )
     if is_feed:
         is_equal = _feed(output, comparison)
     else:
@@ -118,11 +129,16 @@ def diff(  # noqa: PLR0913, PLR0917  # the options of the command
             "differences": differences,
             "tables": comparison.tables,
         }
-        output.page(page, ("Differences", differences), ("Tables", comparison.tables))
+        tables = [fields_of(table) | _counted(table.unchanged) for table in comparison.tables]
+        output.page(page, ("Differences", differences), ("Tables", tables))
         if output.format is OutputFormat.TEXT:
             _show_samples(output, comparison, rows, all_columns)
     if not is_equal:
         click.get_current_context().exit(DIFFERENT)
+
+
+def _counted(unchanged: int | None) -> dict[str, int | str]:
+    return {"unchanged": "not counted" if unchanged is None else unchanged}
 
 
 def _show_samples(output: Output, diff: SavepointDiff, rows: int, all_columns: bool) -> None:

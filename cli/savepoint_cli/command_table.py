@@ -41,8 +41,11 @@ IS_OF_SPARK = "savepoint_extensions.spark_streams.checkpoint_files:is_checkpoint
 OF_SPARK = "savepoint_extensions.spark_streams.checkpoint_commands:answer"
 """The function that answers commands about a checkpoint of Spark, where no savepoint is found."""
 
-OF_STREAM = "savepoint_extensions.spark_streams.checkpoint_commands:imported"
-"""The function that gives the writer of ``import --from-spark``."""
+ADDED = {"import": "savepoint_extensions.spark_streams.stream_options:STREAM"}
+"""Command -> the ``AddedOptions`` of an extension, which are imported with the command."""
+
+REPLICA = "savepoint_extensions.backup.backup_commands:replica"
+"""The function behind ``verify --replica-of``."""
 
 _MOST_HELP = 70  # characters of a line of help that is cut from a docstring
 
@@ -93,6 +96,10 @@ OWN: dict[str, dict[str, OwnCommand]] = {
             "Show sizes: states, keys, skew, timers",
         ),
         "diff": OwnCommand("savepoint_cli.checks:diff", "Compare it with another one"),
+        "changes": OwnCommand(
+            "savepoint_extensions.change_feed.feed_commands:changes",
+            "Show each change of state up to another one",
+        ),
         "sql-diff": OwnCommand(
             "savepoint_extensions.sql_jobs.sql_commands:sql_diff",
             "Tell which state survives a change of its SQL query",
@@ -127,6 +134,17 @@ OWN: dict[str, dict[str, OwnCommand]] = {
         "gc": OwnCommand(
             "savepoint_extensions.lifecycle.lifecycle_commands:gc",
             "List or remove files that none of them needs",
+        ),
+        "backup": OwnCommand(
+            "savepoint_extensions.backup.backup_commands:backup",
+            "Back one up beside earlier ones, which share files",
+        ),
+        "restore-drill": OwnCommand(
+            "savepoint_extensions.backup.backup_commands:drill", "Try out a backup"
+        ),
+        "watch": OwnCommand(
+            "savepoint_extensions.watch.watch_commands:watch",
+            "Show what grows from checkpoint to checkpoint of a job",
         ),
     },
     "Write another one": {

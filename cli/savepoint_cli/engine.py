@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import state_processor
-from savepoint_cli import options
+from savepoint_cli import option_groups, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_database.snapshot import OpeningOptions
     from state_processor import Savepoint, SparkSavepoint
 
@@ -62,7 +62,7 @@ def _settings(given: tuple[str, ...]) -> dict[str, str]:
 
 def engine_options(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of an ``Engine``, which is Spark or the one of this name."""
-    return options.collected(
+    return option_groups.collected(
         "engine",
         Engine,
         click.option(

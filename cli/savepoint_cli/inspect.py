@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import state_processor
 from savepoint_cli import options
+from savepoint_cli.opening import usage_errors
 from savepoint_cli.terminal.help import command, format_option
 from savepoint_cli.terminal.output import output_option
 from savepoint_database import rows as table_rows
 from savepoint_database import snapshot
+from savepoint_formats.printable import printable
+from savepoint_formats.shared_names import without_shared
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.files.schema_texts import SchemaForm
     from savepoint_database.snapshot import OperatorDescription
@@ -162,7 +166,24 @@ def files(output: Output, opening: Opening) -> None:
     \b
     savepoint files s3://jobs/orders/savepoint-1a2b --output json
     """
-    output.rows(f"Files of {opening.path}", opening.open().files())
+    savepoint = opening.open()
+    listed = savepoint.files()
+    note = ""
+    if output.explains:
+        uids = [operator.name for operator in savepoint.operators()]
+        shown, note = without_shared("operator", uids, uids)
+        short = partial(_shortened, names=dict(zip(uids, shown, strict=True)))
+        listed = [replace(it, references=tuple(map(short, it.references))) for it in listed]
+    output.rows(f"Files of {opening.path}", listed, whole=["references"])
+    if note:
+        click.echo(printable(note))
+
+
+def _shortened(reference: str, names: Mapping[str, str]) -> str:
+    """A reference, ``operator subtask: use``, with another name of the operator."""
+    head = reference.rpartition(": ")[0]
+    name = head if head in names else head.rpartition(" ")[0]
+    return names.get(name, name) + reference.removeprefix(name)
 
 
 @options.inspection()
@@ -195,7 +216,7 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
     savepoint = opening.open().with_forms(undescribed_subclasses=undescribed_subclasses)
-    with options.usage_errors():
+    with usage_errors():
         scan = savepoint.scan(table, merge=merge or None, **read)
         names = scan.schema.names
     output.values(f"Rows of {table}", names, table_rows.first_rows(scan, rows, where, times))

@@ -12,10 +12,11 @@ from click.shell_completion import CompletionItem
 
 from savepoint_cli import STOPPED, STOPPED_CODE
 from savepoint_cli.command_table import LazyCommands, listed, plug_in_commands
-from savepoint_formats.errors import JobError, SavepointError, SavepointWarning, UsageError
+from savepoint_formats.errors import JobError, SavepointError, UsageError
 from savepoint_formats.extras import missing
 from savepoint_formats.plug_ins import SWITCH, switch_off
 from savepoint_formats.printable import printable, without_secrets
+from savepoint_formats.savepoint_warnings import SavepointWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion, options
+from savepoint_cli import completion, option_groups, options
 from savepoint_cli.command_table import PRINT_CHANGE
 from savepoint_cli.engine import started_session
+from savepoint_cli.opening import usage_errors
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import format_option
 from savepoint_formats.key_groups import MAX_PARALLELISM
@@ -26,7 +27,7 @@ from savepoint_spark.session import task_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal.output import Output
     from state_processor import SavepointWriter
     from state_processor.savepoint.changes import SnapshotFormat
@@ -105,7 +106,7 @@ dry_run_option = click.option(
     " encoded as for a write. Not checked: whether OUT is writable and has room, and whether"
     " copied files are whole.",
 )
-destination = options.collected(
+destination = option_groups.collected(
     "destination",
     Destination,
     click.argument("out", shell_complete=completion.paths),
@@ -133,7 +134,7 @@ def prints_change(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-_optional_destination = options.collected(
+_optional_destination = option_groups.collected(
     "destination",
     Destination,
     click.argument(
@@ -179,7 +180,7 @@ def writes(change: Change) -> Callable[..., None]:
     def run(output: Output, opening: Opening, destination: Destination, **values: Any) -> None:
         writer = opening.open().writer()
         with errors_of_spark():
-            with options.usage_errors():
+            with usage_errors():
                 changed = change(writer, **values)
             destination.write(output, changed)
 

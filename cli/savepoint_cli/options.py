@@ -1,9 +1,7 @@
-"""The options that commands share, and the objects that commands get from them."""
+"""The options that commands share."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from datetime import timedelta
 from functools import wraps
 from pathlib import Path
@@ -13,46 +11,23 @@ import click
 
 import state_processor
 from savepoint_cli import completion
-from savepoint_cli.command_table import IS_OF_SPARK, OF_SPARK
+from savepoint_cli.opening import Opening
+from savepoint_cli.option_groups import collected
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
-from savepoint_cli.terminal.output import Output, output_option
+from savepoint_cli.terminal.output import output_option
 from savepoint_database import snapshot as snapshots
 from savepoint_database import types as described
 from savepoint_database.types import milliseconds
-from savepoint_formats.errors import SavepointError, SavepointNotFoundError
-from savepoint_formats.lazy_names import named
-from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from savepoint_database.snapshot import OpeningOptions
     from savepoint_formats.layout import KryoClass
-    from state_processor import Savepoint
 
     Function = Callable[..., None]
 
 _MAX_INPUT = 16 << 20
-
-
-def collected(
-    name: str, kind: type, *options: Callable[[Function], Function]
-) -> Callable[[Function], Function]:
-    """Gives a command options, and passes their values as one ``kind`` named ``name``."""
-
-    def decorate(command: Function) -> Function:
-        @wraps(command)
-        def call(**values: Any) -> None:
-            ours = {field.name: values.pop(field.name) for field in fields(kind)}
-            command(**values, **{name: kind(**ours)})
-
-        decorated: Function = call
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate
 
 
 def callback(parse: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -87,82 +62,20 @@ def duration(text: str) -> timedelta:
         raise click.BadParameter(str(error)) from error
 
 
+def interval(text: str) -> timedelta:
+    """A time from one look to the next: more than 0, since a program would do nothing but look."""
+    time = duration(text)
+    if not time:
+        raise click.BadParameter(f"{text!r}, expected a time such as 10s")
+    return time
+
+
 def utf8_text(data: bytes, file: str) -> str:
     """The text of a user's file; another encoding than UTF-8 is a wrong call."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is not UTF-8 at byte {error.start}") from error
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Reports a ``ValueError`` as a wrong call."""
-    try:
-        yield
-    except SavepointError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """The savepoint of a command, and how it is opened."""
-
-    path: str
-    kryo_classes: tuple[KryoClass, ...] | None
-    key_types: dict[str, str]
-    types: dict[str, dict[str, str]] | None
-    allow_paths: tuple[str, ...]
-    strict_paths: bool
-    uids: tuple[str, ...]
-    listed_uids: list[str] | None
-    plan: str | None
-    trigger: bool
-    trigger_into: str
-
-    @property
-    def settings(self) -> OpeningOptions:
-        """The keyword arguments of ``Savepoint.open``."""
-        return snapshots.opening_of(
-            uids=(*self.uids, *(self.listed_uids or ())),
-            kryo_classes=self.kryo_classes or (),
-            allow_paths=self.allow_paths,
-            strict_paths=self.strict_paths,
-            key_types=self.key_types,
-            plan=self.plan,
-            types=self.types,
-        )
-
-    def open(self) -> Savepoint:
-        """Opens it; answers call its operators by short names from then on.
-
-        A running job takes it first, if that is asked for.
-        """
-        path = self.path
-        if self.trigger or self.trigger_into:
-            with usage_errors():
-                path = state_processor.take_savepoint(
-                    path, self.trigger_into, on_progress=_note, allow_paths=self.allow_paths
-                )
-            _note(f"{path} is complete, and stays")
-        context = click.get_current_context()
-        try:
-            savepoint = state_processor.Savepoint.open(path, **self.settings)
-        except SavepointNotFoundError:
-            # No other path is looked at twice.
-            if named(IS_OF_SPARK)(path):
-                named(OF_SPARK)(context, path)
-            raise
-        shown = context.params.get("output")
-        if isinstance(shown, Output):
-            shown.shorten(savepoint.short_ids())
-        return savepoint
-
-
-def _note(text: str) -> None:
-    click.echo(printable(text), err=True)
 
 
 def _path(path: str) -> str:
@@ -423,4 +336,16 @@ def count_option(*names: str, default: int, text: str) -> Callable[[Function], F
         default=default,
         show_default=True,
         help=text,
+    )
+
+
+def ttl_option(what: str) -> Callable[[Function], Function]:
+    """The times to live of states, of which ``what`` stores none."""
+    return click.option(
+        "--ttl",
+        multiple=True,
+        metavar="STATE=DURATION",
+        callback=pairs("a state and a time, such as sessions=7d", duration),
+        shell_complete=completion.followed("=", completion.states),
+        help=f"A state's time to live, such as sessions=7d; no {what} stores it. Repeatable.",
     )

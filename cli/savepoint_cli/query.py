@@ -14,6 +14,7 @@ import click
 
 from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, engine_options
+from savepoint_cli.opening import usage_errors
 from savepoint_cli.terminal import progress
 from savepoint_database import files, snapshot
 from savepoint_database import rows as table_rows
@@ -22,7 +23,7 @@ from savepoint_database import sql as embedded_sql
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.sql import SqlDatabase, SqlResult
     from state_processor import Savepoint
@@ -161,7 +162,7 @@ class _Queries:
             output.note(f"{path}: written by {self.engine}")
             return
         result = self._result(sql).with_distinct_names()
-        with options.usage_errors():
+        with usage_errors():
             size = files.write_table_file(
                 path,
                 files.TableFormat(form),
@@ -190,7 +191,7 @@ def _database(
         shown = {name: settings[name] for name in ("times", "cache")}
         yield SparkDatabase(savepoint, snapshot.ReadOptions(**read), **shown)
         return
-    with options.usage_errors():
+    with usage_errors():
         database = embedded_sql.SqlDatabase(opened, snapshot.ReadOptions(**read), **settings)
     with database:
         yield database

@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import state_processor
-from savepoint_cli import completion, options
-from savepoint_cli.command_table import OF_STREAM
+from savepoint_cli import completion, option_groups, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import Destination, change_destination
+from savepoint_cli.opening import usage_errors
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command, format_option
 from savepoint_cli.terminal.output import output_option
 from savepoint_database import files
-from savepoint_formats.lazy_names import named
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal.output import Output
 
 _FORMATS = ("parquet", "avro", "csv", "jsonl")
 _NAMED_FORMATS = "parquet, avro, csv or jsonl"
 _DATABASES = ("duckdb", "delta", "iceberg")
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """The options about a streaming query of Spark."""
-
-    from_spark: bool
-    operator: int | None
-    uid: str | None
-    like: str | None
-    aggregate: dict[str, str]
-    timeout: str | None
-    ttl: dict[str, timedelta]
-
-    def others(self) -> list[str]:
-        """The options that are given without ``--from-spark``."""
-        return [it.name for it in fields(self) if getattr(self, it.name) not in (None, False, {})]
 
 
 @options.inspection("export")
@@ -93,7 +72,7 @@ def export_table(
         raise click.UsageError("--escape-formulas needs --format csv")
     forms = {name: read.pop(name) for name in options.FORMS}
     savepoint = opening.open().with_forms(**forms)
-    with options.usage_errors():
+    with usage_errors():
         scan = savepoint.scan(table, **read)
     written = {"overwrite": overwrite, "escape_formulas": escape_formulas}
     with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
@@ -127,76 +106,24 @@ def _format_of(out: str) -> str:
     is_flag=True,
     help="Replace or add only the described states: the operator of the base keeps its others.",
 )
-@options.collected(
-    "stream",
-    Stream,
-    click.option(
-        "--from-spark", is_flag=True, help="DATA is the checkpoint of a streaming query of Spark."
-    ),
-    click.option(
-        "--operator",
-        metavar="OPERATOR",
-        type=int,
-        help="Of a query: the number of the operator, if it has several.",
-    ),
-    click.option(
-        "--uid", metavar="UID", help="Of a query: the operator of the new job, by uid or hash."
-    ),
-    click.option(
-        "--like",
-        metavar="SAVEPOINT",
-        help="Of a query: a savepoint of the new job, which may be empty.",
-    ),
-    click.option(
-        "--aggregate",
-        multiple=True,
-        metavar="STATE=AGGREGATE",
-        callback=options.pairs("such as total=sum", divided=str.partition),
-        help="Of a query: the state of an aggregate, in the query's order, such as total=sum or"
-        " 'seen=collect_list BIGINT'. Repeatable.",
-    ),
-    click.option(
-        "--timeout",
-        type=click.Choice(["event_time", "processing_time"]),
-        help="Of a query: what its timeouts are; Spark doesn't store it.",
-    ),
-    click.option(
-        "--ttl",
-        multiple=True,
-        metavar="STATE=DURATION",
-        callback=options.pairs("a state and a time, such as sessions=7d", options.duration),
-        help="Of a query: a state's time to live, such as sessions=7d; Spark doesn't store it."
-        " Repeatable.",
-    ),
-)
 @change_destination
+@option_groups.added("import")
 def import_table(  # the options of the command
     output: Output,
     data: str,
     destination: Destination,
     description: Path | None,
     form: str | None,
-    stream: Stream,
     *,
     keeps_others: bool,
 ) -> None:
     """Write a savepoint to OUT whose operator has the rows of DATA as its state.
 
-    DATA is a Parquet, Avro, CSV or JSON lines file, or a directory of such files. With --from-spark it
-    is the checkpoint of a streaming query; OUT is then --like with the query's state under --uid.
+    DATA is a Parquet, Avro, CSV or JSON lines file, or a directory of such files.
 
     \b
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
-    savepoint import --from-spark s3://queries/totals --uid totals --like s3://jobs/empty s3://jobs/begun
     """
-    if stream.from_spark:
-        if description is not None or form is not None or keeps_others:
-            raise click.UsageError("--from-spark goes without --description, --format and --state")
-        with options.usage_errors():
-            destination.write(output, named(OF_STREAM)(started_session(), data, stream))
-        return
-    if others := stream.others():
-        raise click.UsageError(f"--{others[0]} needs --from-spark")
     if description is None:
         raise click.UsageError("Missing option '--description'.")
     described = state_processor.DescribedImport.of(data, description, form)

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.printable import field_text, printable
+from savepoint_formats.printable import field_text, fields_of, is_of_records, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 _SHOWN_BYTES = 16
 _HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
@@ -122,3 +123,20 @@ def plain_field(value: Any) -> str:
             return printable(", ".join(map(str, value)), keep="")
         case _:
             return printable(str(value), keep="")
+
+
+def plain_fields(records: Sequence[Any]) -> Iterable[str]:
+    """The names of fields without records."""
+    first = records[0]
+    declared = {field.name: field.type for field in fields(first)} if is_dataclass(first) else {}
+    for name in fields_of(first):
+        values = [fields_of(record)[name] for record in records]
+        is_plain = not any(is_dataclass(value) or is_of_records(value) for value in values)
+        if is_plain and not _is_of_records(declared.get(name)):
+            yield name
+
+
+def _is_of_records(declared: object) -> bool:
+    """Whether a field is declared for records, even if it has none: not a tuple of plain values."""
+    text = str(declared)
+    return text.startswith("tuple[") and not text.startswith(("tuple[str", "tuple[int"))

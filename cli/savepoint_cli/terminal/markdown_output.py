@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.terminal.cells import plain_cell, plain_field
-from savepoint_cli.terminal.output import Output, OutputFormat, plain_fields
+from savepoint_cli.terminal.cells import plain_cell, plain_field, plain_fields
+from savepoint_cli.terminal.output import Output, OutputFormat
 from savepoint_formats.printable import fields_of, printable, without_secrets
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, is_dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from savepoint_cli.terminal.cells import (
     person_field,
     plain_cell,
     plain_field,
+    plain_fields,
     shortened,
     to_json,
 )
@@ -35,7 +36,7 @@ from savepoint_formats.printable import (
     printable,
     without_secrets,
 )
-from savepoint_formats.shared_names import without_shared
+from savepoint_formats.shared_names import NAMES, leave_out_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,8 +50,6 @@ _OTHER_LINES = 6
 _FEWEST_ROWS = 2
 _PART = 1 << 20
 _LABEL_WIDTH = 8
-_NAMES = ("operator", "uid", "table", "sql")
-"""Fields that name an operator or a table, which are long in large jobs."""
 
 
 class OutputFormat(StrEnum):
@@ -267,7 +266,8 @@ class Output:
         numbers = _numbers([row[name] for row in rows] for name in names)
         headings = (name.replace("_", " ") for name in names)
         uncut = frozenset(names.index(name) for name in whole if name in names)
-        self._print_table(title, TextTable(tuple(headings), cells, numbers, uncut))
+        telling = frozenset(names.index(name) for name in (*NAMES, "state") if name in names)
+        self._print_table(title, TextTable(tuple(headings), cells, numbers, uncut, telling))
         for note in notes:
             _echo_styled(note, dim=True)
         if limit < len(records):
@@ -278,17 +278,12 @@ class Output:
     ) -> list[str]:
         """Shortens operators and tables in ``cells`` if these don't fit; returns notes on it."""
         widths = [max(map(cell_len, column)) + 2 for column in zip(*cells, strict=True)]
-        notes: list[str] = []
         if not self.explains or sum(widths) <= shutil.get_terminal_size().columns:
-            return notes
-        for place, column in enumerate(names):
-            if column in _NAMES:
-                every = (self._field(column, row[column]) for row in rows)
-                shown, note = without_shared(column, [row[place] for row in cells], every)
-                notes += [note] * bool(note)
-                for row, name in zip(cells, shown, strict=True):
-                    row[place] = name
-        return notes
+            return []
+        columns = [pair for pair in enumerate(names) if pair[1] in NAMES]
+        return leave_out_shared(
+            cells, columns, lambda column: (self._field(column, row[column]) for row in rows)
+        )
 
     def _print_table(self, title: str, table: TextTable) -> None:
         if title and self.is_for_people:
@@ -392,23 +387,6 @@ def _plain(record: Any) -> dict[str, Any]:
         return asdict(record)
     fields_in = fields_of(record).items()
     return {name: list(map(_plain, it)) if is_of_records(it) else it for name, it in fields_in}
-
-
-def plain_fields(records: Sequence[Any]) -> Iterable[str]:
-    """The names of fields without records."""
-    first = records[0]
-    declared = {field.name: field.type for field in fields(first)} if is_dataclass(first) else {}
-    for name in fields_of(first):
-        values = [fields_of(record)[name] for record in records]
-        is_plain = not any(is_dataclass(value) or is_of_records(value) for value in values)
-        if is_plain and not _is_of_records(declared.get(name)):
-            yield name
-
-
-def _is_of_records(declared: object) -> bool:
-    """Whether a field is declared for records, even if it has none: not a tuple of plain values."""
-    text = str(declared)
-    return text.startswith("tuple[") and not text.startswith(("tuple[str", "tuple[int"))
 
 
 def _numbers(columns: Iterable[Sequence[Any]]) -> frozenset[int]:

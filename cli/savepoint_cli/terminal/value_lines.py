@@ -92,9 +92,9 @@ def _more(count: int, depth: int) -> Iterator[Line]:
         yield Line(depth, "", f"… {count - MOST_ITEMS:,} more")
 
 
-def cell_text(value: pa.Scalar) -> str:
+def cell_text(value: pa.Scalar, most: int = _CELL_LETTERS) -> str:
     """A value on one short line."""
-    return cut(person_cell(_first_of(value)))
+    return cut(person_cell(_first_of(value)), min(most, _CELL_LETTERS))
 
 
 def cut(text: str, most: int = _CELL_LETTERS) -> str:

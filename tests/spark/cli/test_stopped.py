@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.nightly import nightly
 from support.sample_rows import SAMPLES
 from support.stopped_program import has_worker, interrupt, java_of, kill_java, stopped
 
@@ -45,6 +46,7 @@ def test_ctrl_c_leaves_no_half_of_a_savepoint(tmp_path: Path) -> None:
     assert not out.exists() or not list(out.iterdir())
 
 
+@nightly
 def test_a_java_that_dies_while_its_tasks_are_shown_is_a_line(tmp_path: Path) -> None:
     command = ("rescale", CURRENCY, str(tmp_path / "out"), "--max-parallelism", "64")
     ended = stopped(command, has_worker, kill_java)
@@ -54,7 +56,7 @@ def test_a_java_that_dies_while_its_tasks_are_shown_is_a_line(tmp_path: Path) ->
     assert (ended.left, ended.files) == ([], [])
 
 
-@pytest.mark.parametrize("is_ready", [has_java, has_worker])
+@pytest.mark.parametrize("is_ready", [has_java, pytest.param(has_worker, marks=nightly)])
 def test_a_java_that_dies_is_a_line_and_leaves_nothing(is_ready: Callable[[int], bool]) -> None:
     ended = stopped(LONG, is_ready, kill_java)
     assert ended.code == 1

@@ -134,6 +134,7 @@ def test_a_page_takes_the_place_of_another_as_a_whole(states: Path, tmp_path: Pa
     assert set(tmp_path.iterdir()) == {file, before}
 
 
+@pytest.mark.usefixtures("slow")
 def test_stats_writes_a_page(states: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     code, output = run("stats", states, "--html", file)

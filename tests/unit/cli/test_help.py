@@ -15,6 +15,7 @@ import click
 import pytest
 from support.commands import result_of
 from support.sample_rows import SAMPLES
+from support.slow_cases import slow_unless
 
 from savepoint_cli.main import main
 
@@ -53,7 +54,7 @@ def test_every_help_has_an_example_that_is_a_right_call(
             pass
 
 
-@pytest.mark.parametrize("name", sorted(READERS))
+@pytest.mark.parametrize("name", slow_unless("stats".__ne__, sorted(READERS)))
 def test_examples_of_commands_that_read_can_be_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +213,7 @@ def test_the_line_of_a_command_begins_with_a_verb() -> None:
             "Remove",
         ),
         *("Rescale", "Convert", "Print", "Rewrite", "Add", "Widen", "Update", "Delete", "Merge"),
-        *("Export", "Import", "Find", "Write", "Make", "Answer", "Mask", "Take"),
+        *("Export", "Import", "Find", "Write", "Make", "Answer", "Mask", "Take", "Back", "Try"),
     }
     assert {str(command.short_help).split()[0] for command in main.commands.values()} <= verbs
     for name, command in main.commands.items():

@@ -10,6 +10,7 @@ import pytest
 from support.commands import result_of
 from support.each import each
 from support.hostile_names import HOSTILE, hostile_savepoint
+from support.terminal import Terminal
 
 from savepoint_formats.printable import printable
 from state_processor import Savepoint
@@ -28,6 +29,12 @@ COMMANDS = (
     *("history FOLDER TABLE --key HOSTILE", "gc FOLDER", "classes PATH", "copy PATH OUT"),
     *("query PATH SQL", "show PATH HOSTILE", "show PATH nothing", "describe HOSTILE"),
 )
+NAMES_STATES = {
+    *("describe PATH", "list PATH --output markdown", "schema PATH", "show PATH TABLE"),
+    *("show PATH TABLE --output json", "show PATH TABLE --output csv", "stats PATH"),
+    *("schema PATH TABLE --format ddl", "key PATH HOSTILE", "query PATH SQL"),
+}
+"""Commands that name each state, also one whose name has half a surrogate pair."""
 
 
 @pytest.fixture
@@ -35,6 +42,7 @@ def hostile(tmp_path: Path) -> Path:
     return hostile_savepoint(tmp_path / "snapshots" / "savepoint-1")
 
 
+@pytest.mark.usefixtures("slow")
 @each("command", COMMANDS)
 def test_no_text_of_a_stranger_commands_a_terminal(
     command: str, hostile: Path, samples: Path
@@ -64,5 +72,19 @@ def test_no_text_of_a_stranger_commands_a_terminal(
             "ddl" in command
             or re.search(r"^(Error: gone|Warning: x)", printed, re.MULTILINE) is None
         )
+    if command in NAMES_STATES:
+        assert re.search(r"half \\+ud83d", result.stdout)
     if command.endswith("json"):
         assert all(json.loads(line) for line in result.stdout.splitlines())
+
+
+@pytest.mark.usefixtures("slow")
+@each("command", ("describe", "files", "stats"))
+def test_what_names_of_a_stranger_share_commands_no_terminal(command: str, tmp_path: Path) -> None:
+    uids = [f"{HOSTILE}.{name}" for name in ("card", "loan", "refund")]
+    with Terminal((command, hostile_savepoint(tmp_path / command, uids))) as terminal:
+        assert terminal.finish() == 0
+    printed = re.sub(r"\x1b\[\d*m", "", terminal.raw)
+    assert printable(printed, keep="\r\n") == printed
+    assert "each operator begins with" in printed
+    assert command != "files" or "  card 0: keyed state" in printed

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from support.hand_made import LONG, STRING, header, i32, meta_info
-from support.slow_cases import slow_unless
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.key_groups.operator_id import OperatorId
@@ -59,12 +58,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    slow_unless(
-        lambda case: case[0] == "query",
-        [("verify", []), ("query", ["SELECT length(s) FROM a.keyed_state"])],
-    ),
+    [("verify", []), ("query", ["SELECT length(s) FROM a.keyed_state"])],
     ids=["verify", "query"],
 )
 def test_one_line_says_that_there_is_not_enough_memory(

@@ -48,6 +48,7 @@ def test_copy_tells_programs_what_it_wrote(currency: Path, out: Path) -> None:
     assert {one["action"] for one in written["operators"]} == {"copied"}
 
 
+@pytest.mark.usefixtures("slow")
 def test_copy_reaches_an_object_store(currency: Path, s3_server: S3Server) -> None:
     bucket = s3_server.bucket("command")
     (written,) = lines("copy", currency, s3_server.uri(bucket, "savepoint"))

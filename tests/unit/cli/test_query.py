@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.commands import result_of
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
+from support.slow_cases import slow_unless
 from support.stopped_program import has_loaded, interrupt, stopped
 
 from savepoint_cli import STOPPED, STOPPED_CODE
@@ -179,7 +180,7 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize("library", ["pyarrow", "_duckdb"])
+@pytest.mark.parametrize("library", slow_unless("pyarrow".__eq__, ["pyarrow", "_duckdb"]))
 def test_ctrl_c_is_a_line_and_leaves_nothing(library: str) -> None:
     query = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b"
     ended = stopped(

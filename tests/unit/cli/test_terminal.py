@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.many_operators import job_of_many_operators
 from support.sample_rows import SAMPLES
-from support.slow_cases import slow_unless
+from support.slow_cases import nightly_unless
 from support.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ CURRENCY = SAMPLES / "currency-2.2.1-hashmap-canonical"
 STATES = SAMPLES / "states-2.2.1-hashmap-canonical"
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_wide_table_fits_and_says_what_it_leaves_out() -> None:
     with Terminal(("show", STATES, "stateful.keyed_state", "-n", "3"), columns=80) as terminal:
         assert terminal.finish() == 0
@@ -26,6 +27,7 @@ def test_a_wide_table_fits_and_says_what_it_leaves_out() -> None:
     assert "(--vertical shows all)" in terminal.text
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_description_is_one_screen_unless_all_is_asked_for() -> None:
     with Terminal(("describe", STATES), lines=24) as terminal:
         assert terminal.finish() == 0
@@ -38,7 +40,9 @@ def test_a_description_is_one_screen_unless_all_is_asked_for() -> None:
     assert "more (--all" not in whole.text
 
 
-@pytest.mark.parametrize(("lines", "columns"), slow_unless((24, 80).__eq__, [(24, 80), (50, 200)]))
+@pytest.mark.parametrize(
+    ("lines", "columns"), nightly_unless((24, 80).__eq__, [(24, 80), (50, 200)])
+)
 def test_a_job_of_many_operators_is_one_screen_with_a_line_for_each_that_has_state(
     tmp_path: Path, lines: int, columns: int
 ) -> None:
@@ -73,6 +77,7 @@ def test_no_colors_where_none_are_wanted() -> None:
     assert "\x1b[" not in terminal.raw
 
 
+@pytest.mark.usefixtures("slow")
 def test_the_prompt_answers_completes_and_remembers(tmp_path: Path) -> None:
     where = {"XDG_STATE_HOME": str(tmp_path)}
     with Terminal(("query", CURRENCY), environment=where) as terminal:
@@ -98,6 +103,7 @@ def test_the_prompt_answers_completes_and_remembers(tmp_path: Path) -> None:
     assert "+FROM summarize.keyed_state;" in history
 
 
+@pytest.mark.usefixtures("slow")
 def test_the_prompt_answers_without_the_library_of_its_extra(tmp_path: Path) -> None:
     (tmp_path / "prompt_toolkit.py").write_text(
         'raise ModuleNotFoundError("No module", name="prompt_toolkit")', encoding="utf-8"
@@ -118,10 +124,11 @@ WINDOWS = SAMPLES / "windows-1.20.5-rocksdb-native"
 HASH = "1228afe0298b7812a54a8a47f0a2c61f"
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(
     ("command", "options"),
-    slow_unless(
-        lambda case: case[0] == "doctor",
+    nightly_unless(
+        lambda case: case[0] in ("doctor", "list"),
         [
             ("list", ()),
             ("doctor", ("--target", "2.2")),
@@ -169,7 +176,8 @@ def test_keys_can_be_pasted_into_a_command() -> None:
         assert key in terminal.text.split()
 
 
-@pytest.mark.parametrize("lines", slow_unless((24).__eq__, [24, 40]))
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("lines", nightly_unless((24).__eq__, [24, 40]))
 def test_stats_are_one_screen_with_what_is_largest_first(lines: int) -> None:
     with Terminal(("stats", STATES), lines=lines, columns=140) as terminal:
         assert terminal.finish() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,10 +61,13 @@ def test_no_line_is_wider_than_the_terminal(
     parts: tuple[list[str], list[list[str]], set[int], set[int]], width: int
 ) -> None:
     names, rows, numbers, whole = parts
-    table = TextTable(tuple(names), rows, frozenset(numbers), frozenset(whole))
+    table = TextTable(tuple(names), rows, frozenset(numbers), frozenset(whole), frozenset(whole))
     found = folded(table, width)
     assert all(cell_len(line) <= width for line in found.lines)
-    assert len(found.lines) == 2 + len(rows)
+    assert len(found.lines) >= 2 + len(rows)
+    if len(found.lines) > 2 + len(rows):
+        assert table.wrapped is not None
+        return
     is_all_there = all(
         cell.rstrip() in line
         for row, line in zip(rows, found.lines[2:], strict=True)
@@ -98,6 +102,32 @@ def test_names_that_are_of_no_use_when_cut_are_whole_where_they_fit() -> None:
         assert row[1] in table.lines[2].split()
         assert table.lines[0].split() == list(names[:shown])
     assert row[1] not in folded(TextTable(names, [row], whole=frozenset({1})), 40).lines[2].split()
+
+
+def test_names_that_share_their_beginning_still_differ_when_cut() -> None:
+    names = [f"_timer_state/{name}_user-timers" for name in ("processing", "event")]
+    rows = [["operator-of-a-job", name, "timers", "1,234"] for name in names]
+    table = TextTable(("operator", "state", "kind", "size"), rows, frozenset({3}))
+    for telling, shown in ((frozenset({0, 1}), 2), (frozenset[int](), 1)):
+        lines = folded(replace(table, telling=telling), 44).lines[2:]
+        assert len({line.split()[1] for line in lines}) == shown, lines
+
+
+def test_cells_of_the_last_column_that_are_of_no_use_when_cut_have_several_lines() -> None:
+    names, reference = ("path", "references"), "transactions 0: operator state"
+    table = TextTable(names, [["a", reference], ["b", "c"]], whole=frozenset({1}))
+    assert folded(table, 22).lines[2:] == (
+        "a     transactions 0:",
+        "      operator state",
+        "b     c",
+    )
+    many = replace(table, rows=[["a", ", ".join([reference] * 9)]])
+    assert len(folded(many, 22).lines) == 6
+    assert folded(many, 22).lines[-1].endswith("…")
+    assert [folded(it, 22).note for it in (table, many)] == [
+        "",
+        "1 column shortened: references (--vertical shows all)",
+    ]
 
 
 def test_numbers_are_never_cut() -> None:
