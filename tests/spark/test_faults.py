@@ -68,8 +68,8 @@ def test_requests_of_tasks_and_of_the_driver_are_struck_and_nothing_is_lost(
 def test_writes_that_lose_an_executor_or_are_overtaken_are_whole(tmp_path: Path) -> None:
     losses, done = Losses(tmp_path, 1), list[Written]()
     try:
-        # A busy machine may have ended a write before its executor dies.
-        for loss in 3 * ("executor", "straggler"):
+        # A busy machine may end the writes before a moment by chance; an executor that is held has a task.
+        for loss in ("executor", "straggler", "held"):
             if not any(written.strikes for written in done):
                 done += losses.write("rescale", loss)
     finally:

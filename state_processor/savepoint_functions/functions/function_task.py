@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_database.types import OutputRows, Place, user_frames_first
@@ -80,7 +81,7 @@ class FunctionTask:
             for _ in loop.steps(loop.by_key(batches)):
                 if loop.given:
                     place = Place(loop.backend.current_key)
-                    yield from ((place, row) for row in loop.given)
+                    yield from zip(repeat(place), loop.given, strict=False)
                     loop.given.clear()
                 loop.side_outputs.clear()
 

@@ -110,7 +110,7 @@ class InitialValues:
     ) -> tuple[pa.StructArray, pa.Array]:
         decoders, entries = self._prepared(chunk, state)
         joined = decoders.batch(entries[0], decoders.rows(entries)).joined({state.name: wanted})
-        return joined.keys, joined.columns[state.name]
+        return joined.keys(), joined.columns[state.name]
 
     def _prepared(self, chunk: StateChunk, state: State) -> tuple[EntryDecoders, Part]:
         if state.name not in self._decoders:

@@ -170,7 +170,7 @@ class KeyedFunctionVerbs(ABC):
         """
         self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
         rows, broadcast = self.rows.with_function(
-            function, Outputs.dropped(), keeps_state=True, initial=initial
+            function, Outputs.dropped(), initial, keeps_state=True
         )
         return FunctionStateTransformation(rows, broadcast.elements() if broadcast else ())
 
@@ -275,12 +275,9 @@ class KeyedFunctionVerbs(ABC):
             >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
         """
         self.rows.expect(function, KeyedProcessFunction)
+        outputs = Outputs.of(schema, function)
         rows, broadcast = self.rows.with_function(
-            function,
-            Outputs.of(schema, function),
-            keeps_state=False,
-            initial=initial,
-            out_of_orderness_ms=out_of_orderness_ms,
+            function, outputs, initial, out_of_orderness_ms, keeps_state=False
         )
         output = rows.output(schema)
         return rows_in(broadcast.table, OUTPUT).unionAll(output) if broadcast else output
@@ -328,11 +325,7 @@ class KeyedFunctionVerbs(ABC):
         self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
         outputs = Outputs.of(schema, function)
         rows, broadcast = self.rows.with_function(
-            function,
-            outputs,
-            keeps_state=True,
-            initial=initial,
-            out_of_orderness_ms=out_of_orderness_ms,
+            function, outputs, initial, out_of_orderness_ms, keeps_state=True
         )
         key_groups = rows.max_parallelism(max_parallelism)
         return FunctionResult.of(rows, outputs, watermark, key_groups, broadcast)
@@ -376,10 +369,10 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
         self,
         function: KeyedFunction,
         outputs: Outputs,
-        *,
-        keeps_state: bool,
         initial: Operator | None,
         out_of_orderness_ms: int = 0,
+        *,
+        keeps_state: bool,
     ) -> tuple[FunctionPlan, BroadcastResult | None]:
         """The plan of a function over the rows, and what it has made of the broadcast rows."""
         broadcast = None

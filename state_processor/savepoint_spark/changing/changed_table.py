@@ -18,12 +18,7 @@ from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan import ReadOptions, checked_subclasses
 from savepoint_formats.state_files import VALUE_SERIALIZER, StateKind, key_layout
 from savepoint_formats.values import checked_nanoseconds
-from savepoint_spark.changing.access_times import (
-    NewTimes,
-    has_times,
-    with_times,
-    without_times,
-)
+from savepoint_spark.changing.access_times import NewTimes, has_times, with_times, without_times
 from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.present_names import (
     BEFORE,

@@ -14,12 +14,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from savepoint_database.types import arranged, bounds
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.layout import (
-    Layout,
-    Pojo,
-    as_records,
-    nodes_of,
-)
+from savepoint_formats.layout import Layout, Pojo, as_records, nodes_of
 from savepoint_formats.scan import Glance, seen_subclasses
 from savepoint_formats.snapshots import ELEMENT, MAP_KEY, MAP_VALUE
 from savepoint_formats.tables import KEY, stored_key

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType
 
 from savepoint_database.types import SPARK, from_spark, leaves
@@ -71,7 +70,7 @@ class TableRows:
                 continue
             keys = encoded_visible_keys(batch.column(KEY), self.key, self.scan.kryo)
             if self.deleted is not None:
-                is_kept = pc.invert(pc.is_in(keys, self.deleted.keys))
+                is_kept = pa.array(~self.deleted.are_listed(keys))
                 batch, keys = batch.filter(is_kept), keys.filter(is_kept)  # noqa: PLW2901
             shown = self._shown(batch)
             if self.has_encoded_keys:

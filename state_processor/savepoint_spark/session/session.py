@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.extras import imported, too_old
 from savepoint_spark.session.java_process import folder_settings, leave_folder_to_java, start_java
-from savepoint_spark.session.java_runtime import archive_options, ensure_java
+from savepoint_spark.session.java_runtime import ensure_java
 from savepoint_spark.workers.start import forked_workers, safe_imports
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ def is_at_least(release: str) -> bool:
 def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """A session on this machine, with the machine's Java or a packaged one.
 
-    With Java 17, the first session leaves an archive of Spark's classes (about 170 MB) in the
-    user's cache folder; later sessions start in half the time. A setting
-    ``spark.driver.extraJavaOptions`` replaces these options.
+    A setting ``spark.driver.extraJavaOptions`` replaces the options that this function gives to Java.
 
     On Linux its Python workers are forked from a process that has imported what they need. That
     process ends with this one. It needs the Spark and the Python of this process: if ``SPARK_HOME``
@@ -94,7 +92,7 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
         >>> spark = local_session(spark__driver__memory="4g")
     """
     active_session = imported("pyspark.sql").SparkSession.getActiveSession
-    java = ensure_java()
+    ensure_java()
     # Workers must find what this interpreter finds, whether or not its environment is active.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     asked = {
@@ -109,7 +107,7 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
         folder = folder_settings(is_alone=master.startswith("local"))
         of_mac = (_LIBRARIES_OPTION,) if sys.platform == "darwin" else ()
         own = folder["spark.driver.extraJavaOptions"]
-        options = (_LOGGING_OPTION, archive_options(java), own, *of_mac)
+        options = (_LOGGING_OPTION, own, *of_mac)
         ours = {
             **_DEFAULTS,
             **folder,

@@ -166,7 +166,7 @@ class HeldMapState(HeldState, ChangeableMapState):
             key = self._key_shape(key)
         if self._shape is not None:
             value = self._shape(value)
-        self._value[_index(key)] = (key, value)
+        self._value[key if type(key) in _HASHABLE else _index(key)] = (key, value)
 
     def remove(self, key: Any) -> None:
         if self._value:
@@ -181,8 +181,10 @@ class HeldMapState(HeldState, ChangeableMapState):
     def held(self, contents: Any) -> Any:
         return {_index(key): (key, value) for key, value in contents}
 
-    def _place_of(self, key: Any) -> Hashable:
-        return _index(key if self._key_shape is None else self._key_shape(key))
+    def _place_of(self, key: Any) -> Any:
+        if self._key_shape is not None:
+            return _index(self._key_shape(key))
+        return key if type(key) in _HASHABLE else _index(key)
 
 
 def _index(key: Any) -> Hashable:

@@ -234,11 +234,14 @@ class TimerService:
         if self.drops_at_end and self._watermark == MAX_WATERMARK:
             return
         self.is_used = True
-        if timestamp <= self._reached.get(domain, MIN_WATERMARK - 1):
+        timers = self._timers[domain]
+        # Both are empty at most rows: before timers fire, nobody asks for their order.
+        if self._reached and timestamp <= self._reached.get(domain, MIN_WATERMARK - 1):
             self._expect_end(domain, timestamp)
-        timers, heap = self._timers[domain], self._heaps.get(domain)
-        if heap is not None and not timers.contains(timestamp):
-            heappush(heap, timestamp)
+        if self._heaps:
+            heap = self._heaps.get(domain)
+            if heap is not None and not timers.contains(timestamp):
+                heappush(heap, timestamp)
         timers.put(timestamp, None)
 
     def _is_bounded(self, timestamp: int) -> bool:  # noqa: ARG002  # windows know it

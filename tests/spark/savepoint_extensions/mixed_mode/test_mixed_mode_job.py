@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
+from support.nightly import nightly
 from support.row_by_row import RowByRow
 from support.streamed_rows import StreamedRows
 
@@ -204,6 +205,7 @@ def state_of(spark: SparkSession, path: str) -> tuple[dict[Any, list[Any]], list
     backlog=sales(60, max_size=20, unique_by=lambda row: row[:2]),
     batches=st.lists(sales(150, min_size=1, max_size=12), min_size=2, max_size=3),
 )
+@nightly
 def test_state_timers_and_output_are_those_of_rows_one_by_one(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,

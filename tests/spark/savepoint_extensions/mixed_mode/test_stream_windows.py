@@ -92,9 +92,8 @@ def rows_of(scan: Any) -> Iterator[Any]:
         yield from batch.to_pylist()
 
 
-@pytest.mark.parametrize(
-    "windows", [hourly, pytest.param(sessions, marks=nightly), pytest.param(counted, marks=nightly)]
-)
+@nightly
+@pytest.mark.parametrize("windows", [hourly, sessions, counted])
 def test_a_stream_fires_and_leaves_what_one_run_does(
     spark: SparkSession,
     tmp_path: Path,

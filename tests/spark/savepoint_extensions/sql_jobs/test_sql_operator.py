@@ -43,6 +43,11 @@ def test_an_operator_is_found_by_number_uid_or_word(corpus: Path) -> None:
         (SIMPLE, "Sink", "it has no state, or none that can be made of history"),
         ("stream-exec-join_1/join-with-state-ttl-hint.json", "GroupAggregate", "2 operators"),
         ("stream-exec-match_1/match-simple.json", 3, "it has no state, or none"),
+        (
+            "stream-exec-interval-join_1/interval-join-event-time.json",
+            "IntervalJoin",
+            r"it has no state.* Cast the times to TIMESTAMP\(3\) .* makes it a Join",
+        ),
     ],
 )
 def test_operators_without_history(

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from support.sample_rows import Sample
 
-from savepoint_formats.errors import OperatorNotFoundError, UnknownUidWarning
+from savepoint_formats.errors import OperatorNotFoundError
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 from savepoint_functions.aggregating.aggregates import Aggregating, Reducing
 from state_processor import (
     AggregatingStateDescriptor,

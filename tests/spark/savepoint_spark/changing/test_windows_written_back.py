@@ -21,8 +21,9 @@ from support.hand_made import (
 )
 from support.sample_rows import Sample
 
-from savepoint_formats.errors import ColumnNotFoundError, LostStateWarning
+from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.layout import Long, Text
+from savepoint_formats.savepoint_warnings import LostStateWarning
 from state_processor import OperatorTransformation, Savepoint
 
 if TYPE_CHECKING:

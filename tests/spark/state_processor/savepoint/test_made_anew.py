@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.sample_rows import Sample
 
-from savepoint_formats.errors import LostStateWarning, OperatorExistsError
+from savepoint_formats.errors import OperatorExistsError
+from savepoint_formats.savepoint_warnings import LostStateWarning
 from savepoint_functions.functions.process_functions import KeyedStateBootstrapFunction
 from state_processor import (
     ListStateDescriptor,

@@ -27,10 +27,9 @@ def test_the_change_feed_is_that_of_this_process(
     first = savepoint_of_longs(tmp_path / "before", {f"key {n}": n for n in range(300)})
     totals = {f"key {n}": n + n // 250 for n in range(100, 320)}
     second = savepoint_of_longs(tmp_path / "after", totals, parallelism)
-    local = Savepoint.open(str(first), uids=["a"]).diff(str(second))
-    found = replace(
-        Savepoint.load(spark, str(first), uids=["a"]).diff(str(second)), bucket_size=3000
-    )
+    local = Savepoint.open(str(first), uids=["a"]).diff(str(second), full=True)
+    loaded = Savepoint.load(spark, str(first), uids=["a"])
+    found = replace(loaded.diff(str(second), full=True), bucket_size=3000)
     feed = found.to_dataframe(TABLE)
     assert feed.columns == ["change_type", "key", "total"]
 
@@ -42,6 +41,9 @@ def test_the_change_feed_is_that_of_this_process(
     (counts,) = found.tables
     assert (counts.deleted, counts.inserted, counts.updated, counts.unchanged) == (100, 20, 50, 150)
     assert feed.rdd.getNumPartitions() == parts
+    narrowed = replace(loaded.diff(str(second)), bucket_size=3000)
+    assert rows(narrowed.to_dataframe(TABLE).toArrow()) == rows(local.to_arrow())
+    assert narrowed.tables[0].updated == 50
 
 
 @pytest.mark.parametrize("rows", [1, 3])

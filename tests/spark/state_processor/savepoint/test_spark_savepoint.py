@@ -15,13 +15,12 @@ from savepoint_formats.errors import (
     ColumnNotFoundError,
     ConditionError,
     KeyTypeError,
-    NewestSnapshotWarning,
     OperatorNotFoundError,
     StateFileNotFoundError,
     StateNotFoundError,
-    UnreadTableWarning,
 )
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.savepoint_warnings import NewestSnapshotWarning, UnreadTableWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

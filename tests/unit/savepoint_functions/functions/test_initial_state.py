@@ -142,6 +142,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends, "processing_time", CLOCK)
 
 
+@pytest.mark.usefixtures("slow")
 @settings(
     max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )

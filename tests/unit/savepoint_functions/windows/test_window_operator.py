@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.run_by_hand import entries_of, left_by
-from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import EndlessTimersError
 from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
@@ -136,7 +135,8 @@ def rows_of(given_rows: list[tuple[int, int, int]]) -> list[Mapping[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("case", slow_unless(("count", "tumbling").__contains__, CASES))
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("case", CASES)
 @settings(
     max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )

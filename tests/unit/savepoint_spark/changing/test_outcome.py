@@ -15,6 +15,7 @@ from support.object_classes import CARD, CLASSES
 from support.object_samples import opened as opened_objects
 from support.one_after_another import of_operator
 from support.sample_rows import Sample
+from support.slow_cases import slow_unless
 from support.written_in_process import written
 
 from savepoint_extensions.lifecycle.times_to_live import SameKeys
@@ -107,7 +108,7 @@ def _orders(seed: str, count: int, names: Sequence[str]) -> list[list[str]]:
     return [chance.sample(names, chance.randint(3, 6)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", slow_unless(VARIANTS[0].__eq__, VARIANTS))
 def test_changes_of_entries_in_any_order(variant: str) -> None:
     source = Sample(variant).open()
     for names in _orders(variant, 1, list(CHANGES)):
