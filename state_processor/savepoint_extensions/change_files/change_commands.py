@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from savepoint_cli import options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import destination, errors_of_spark
+from savepoint_cli.opening import usage_errors
 from savepoint_cli.terminal import CommonOption
 from savepoint_extensions.change_files.applied_changes import with_entries
 from savepoint_extensions.change_files.change_file import ChangeFile, ChangeFileError, entry_text
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_cli.modify import Destination
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
     from savepoint_extensions.change_files.change_file import ChangeEntry
     from state_processor import SavepointWriter
@@ -86,7 +87,7 @@ def apply_changes(
     if any(entry.needs_session for entry in entries):
         writer = writer.with_session(started_session())
     with errors_of_spark():
-        with options.usage_errors(), _accepted():
+        with usage_errors(), _accepted():
             if destination.dry_run:
                 _try(output, destination, writer, entries, has_counts=has_counts)
                 return

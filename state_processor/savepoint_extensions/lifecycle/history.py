@@ -16,9 +16,9 @@ from savepoint_formats.errors import (
     SavepointError,
     StateNotFoundError,
     StateTypeError,
-    UnknownUidWarning,
 )
 from savepoint_formats.printable import html_printable
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

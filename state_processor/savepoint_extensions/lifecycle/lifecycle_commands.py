@@ -15,7 +15,7 @@ from savepoint_extensions.lifecycle.lifecycle_kinds import age
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
     from savepoint_database.types import Times
 

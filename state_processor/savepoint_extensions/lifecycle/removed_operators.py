@@ -43,10 +43,10 @@ def _has_no_state(planned: PlannedOperator) -> bool:
         assert change is not None  # it is not made anew
         if any(stage.added.state_names() for stage in change.stages):
             return False
-    return is_empty(planned.source)
+    return restores_nothing(planned.source)
 
 
-def is_empty(operator: Operator) -> bool:
+def restores_nothing(operator: Operator) -> bool:
     """Whether Flink restores nothing from it: no handle, or only handles without an entry.
 
     Raises:

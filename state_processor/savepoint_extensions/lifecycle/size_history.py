@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING
 import state_processor
 from savepoint_database.snapshot import opening_of, snapshots
 from savepoint_database.types import record_table
-from savepoint_formats.errors import (
-    OperatorNotFoundError,
-    SavepointError,
-    StateNotFoundError,
-    UnknownUidWarning,
-)
+from savepoint_formats.errors import OperatorNotFoundError, SavepointError, StateNotFoundError
 from savepoint_formats.printable import html_records
 from savepoint_formats.quantities import ByteCount
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

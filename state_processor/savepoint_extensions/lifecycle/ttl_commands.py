@@ -8,12 +8,13 @@ import click
 
 from savepoint_cli import completion, options
 from savepoint_cli.modify import change_destination, errors_of_spark, writes
+from savepoint_cli.opening import usage_errors
 from savepoint_database.types import moment
 from savepoint_extensions.lifecycle.lifecycle_kinds import age
 
 if TYPE_CHECKING:
     from savepoint_cli.modify import Destination
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
     from state_processor import SavepointWriter
 
@@ -96,7 +97,7 @@ def dedupe_list(
     """
     writer = opening.open().writer()
     with errors_of_spark():
-        with options.usage_errors():
+        with usage_errors():
             changed = writer.dedupe_list(operator, state)
         counts = []
         if destination.dry_run:

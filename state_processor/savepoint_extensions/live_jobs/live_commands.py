@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 import state_processor
-from savepoint_cli import options
+from savepoint_cli.opening import usage_errors
 from savepoint_cli.terminal import command, output_option
 
 if TYPE_CHECKING:
@@ -28,6 +28,6 @@ def live_jobs(output: Output, cluster: str) -> None:
     \b
     savepoint jobs flink://jobmanager:8081
     """
-    with options.usage_errors():
+    with usage_errors():
         rows = state_processor.live_snapshots(cluster)
     output.rows(f"Jobs of {cluster}", rows)

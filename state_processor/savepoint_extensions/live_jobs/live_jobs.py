@@ -31,12 +31,12 @@ from savepoint_formats.errors import (
     AmbiguousJobError,
     ClusterError,
     JobNotFoundError,
-    NewestSnapshotWarning,
     SavepointNotFoundError,
     StateFileNotFoundError,
 )
 from savepoint_formats.locations import PathRules, SnapshotDirectory, is_live
 from savepoint_formats.printable import did_you_mean
+from savepoint_formats.savepoint_warnings import NewestSnapshotWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -29,7 +29,7 @@ def compiled_plan(path: PathText) -> CompiledPlan:
     try:
         return CompiledPlan.parse(Path(path).read_text(encoding="utf-8-sig"), str(path))
     except OSError as error:
-        raise PlanError(f"the plan can't be read: {error}") from error
+        raise PlanError(f"the plan {path} can't be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise PlanError(f"{path} is not UTF-8 at byte {error.start}") from error
 

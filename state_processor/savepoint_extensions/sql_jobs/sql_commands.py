@@ -10,6 +10,7 @@ import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.checks import DIFFERENT
 from savepoint_cli.modify import change_destination
+from savepoint_cli.opening import usage_errors
 from savepoint_cli.terminal import command, output_option, progress
 from savepoint_formats.errors import NotAcceptedError
 
@@ -89,7 +90,7 @@ def sql_migrate(  # the arguments of the command
     \b
     savepoint sql-migrate orders-v1.json orders-v2.json s3://jobs/orders/savepoint-1a2b s3://jobs/orders/for-v2
     """
-    with progress.reading(savepoint), options.usage_errors():
+    with progress.reading(savepoint), usage_errors():
         opened = state_processor.Savepoint.open(savepoint, plan=old)
         try:
             writer = opened.sql_migrate(new, allow_loss=allow_loss, **compared)

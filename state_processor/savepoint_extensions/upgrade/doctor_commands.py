@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import options
+from savepoint_cli.opening import usage_errors
 from savepoint_extensions.upgrade.compatibility.operator_rules import BACKENDS
 from savepoint_formats.metadata import TARGETS, release_text
 
 if TYPE_CHECKING:
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
 
 NOT_RESTORABLE = 3
@@ -81,7 +82,7 @@ def doctor(
     if not asked["target"] and asked["job"] is None:
         raise click.UsageError("name a release with --target, or a job with --job")
     savepoint = opening.open()
-    with options.usage_errors():
+    with usage_errors():
         compatibility = savepoint.compatibility(**asked | {"backend": asked["backend"] or ""})
     if junit is not None:
         junit.write_text(compatibility.to_junit(), encoding="utf-8")

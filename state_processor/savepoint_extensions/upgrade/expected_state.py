@@ -9,9 +9,9 @@ from savepoint_database.snapshot import Snapshot
 from savepoint_extensions.upgrade.compatibility.expected_job import JobOperator, JobSchema
 from savepoint_extensions.upgrade.compatibility.facts import operator_facts
 from savepoint_extensions.upgrade.compatibility.operator_rules import FORST, HASHMAP, ROCKSDB
-from savepoint_formats.errors import UnknownUidWarning
 from savepoint_formats.locations import Location, is_live, path_text, reading_errors
 from savepoint_formats.metadata import FlinkVersionRange, IncrementalHandle, KeyedHandleType
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 from savepoint_formats.tables import base_handles
 
 if TYPE_CHECKING:

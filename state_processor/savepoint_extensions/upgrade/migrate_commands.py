@@ -18,7 +18,7 @@ from savepoint_formats.errors import MigrationError
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from savepoint_cli.options import Opening
+    from savepoint_cli.opening import Opening
     from savepoint_cli.terminal import Output
     from savepoint_extensions.upgrade.flink_releases import FlinkRelease
     from state_processor import SavepointWriter

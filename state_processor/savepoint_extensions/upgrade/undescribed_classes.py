@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from savepoint_extensions.upgrade.survey import unknown_classes
 from savepoint_formats.errors import within
 from savepoint_formats.layout import holds_kryo
-from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.scan import Glance, seen_subclasses
 from savepoint_formats.state_files import entry_layouts
 from savepoint_formats.values import Subclass

@@ -102,7 +102,8 @@ def join(history: NodeHistory) -> NodeState:
     kind = str(history.at("joinSpec", "joinType"))
     description = history.node.description
     counts = {**_OUTER, **_SEMI}.get(kind, (False, False))
-    if any(counts) and history.at("joinSpec", "nonEquiCondition") is not None:
+    has_condition = history.at("joinSpec", "nonEquiCondition") is not None
+    if history.has_rows and any(counts) and has_condition:
         raise PlanError(
             f"{description}: matches by a further condition can't be counted. Compute the"
             " condition in front of the join, or let the job read the history itself"

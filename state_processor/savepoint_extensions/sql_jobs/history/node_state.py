@@ -37,7 +37,7 @@ from savepoint_spark.writing import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
     from savepoint_extensions.sql_jobs.plans.compiled_plan import (
@@ -92,6 +92,16 @@ class HistoryRows:
         sign = F.lit(1) if row_kind is None else _sign(given, row_kind, operator)
         data = given.select(*columns, sign.alias(SIGN), place.alias(ORDER))
         return cls(data, row, row_kind is not None, bool(order))
+
+    @classmethod
+    def nothing(cls, spark: SparkSession, row: Row) -> Self:
+        """No row of an input, for the types of the state alone; ``PlanError`` for types that aren't known."""
+        columns = [
+            F.lit(None).cast(sql_spark_type(type_of(column))).alias(name_of(number))
+            for number, column in enumerate(row)
+        ]
+        data = spark.range(0).select(*columns, F.lit(1).alias(SIGN), F.lit(0).alias(ORDER))
+        return cls(data, row, is_changelog=False, is_ordered=True)
 
     def names(self, numbers: Iterable[int]) -> tuple[str, ...]:
         """Names of columns in ``data``."""
@@ -220,12 +230,13 @@ _FIRST_WITH_EQUALS = (2, 1)
 
 @dataclass(frozen=True)
 class NodeHistory:
-    """A node and the rows of its inputs."""
+    """A node and the rows of its inputs; without ``has_rows`` only the types of its state are asked for."""
 
     plan: CompiledPlan
     node: PlanNode
     inputs: tuple[HistoryRows, ...]
     watermark: datetime | None = None
+    has_rows: bool = True
 
     @property
     def rows(self) -> HistoryRows:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.sql_jobs.history.aggregate_state import (
@@ -21,17 +22,21 @@ from savepoint_extensions.sql_jobs.history.node_state import HistoryRows, NodeHi
 from savepoint_extensions.sql_jobs.history.sql_history import SqlHistory
 from savepoint_extensions.sql_jobs.planned_operators import compiled_plan
 from savepoint_extensions.sql_jobs.plans.compiled_plan import CompiledPlan
+from savepoint_extensions.sql_jobs.plans.node_rows import NodeRows
 from savepoint_formats.errors import PlanError
+from savepoint_formats.snapshots import ShownAs
+from savepoint_formats.state_files import VALUE_SERIALIZER, BackendStateType
+from savepoint_spark.writing import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_extensions.sql_jobs.history.node_state import NodeState
     from savepoint_extensions.sql_jobs.plans.compiled_plan import PlanNode, Row
     from savepoint_formats.locations import PathText
+    from savepoint_formats.state_files import StateMetaInfo
 
 
 HISTORIES: dict[str, Callable[[NodeHistory], NodeState]] = {
@@ -49,6 +54,10 @@ HISTORIES: dict[str, Callable[[NodeHistory], NodeState]] = {
 """Kind of a node -> its state."""
 
 
+_INSTEAD = {
+    "interval-join": ". Cast the times to TIMESTAMP(3) in front of the join: that makes it a Join"
+}
+_BEGINNING = datetime(1970, 1, 1)
 _ASYNC_STATE = "table.exec.async-state.enabled"
 
 
@@ -80,7 +89,7 @@ class SqlOperator:
             raise PlanError(
                 f"{node.description or node.kind}: it has no state, or none that can be made of"
                 f" history; that of {', '.join(HISTORIES)} can, of a sink if it keeps rows for"
-                " upserts"
+                f" upserts{_INSTEAD.get(node.kind, '')}"
             )
         if str(node.at("configuration", _ASYNC_STATE)).lower() == "true":
             raise PlanError(
@@ -138,6 +147,41 @@ class SqlOperator:
         state = HISTORIES[self._node.kind](made)
         # Flink runs an operator without a key as one subtask, with one key group.
         return SqlHistory(self.uid, state.plan(), None if state.key else 1)
+
+    def begin_empty(self, spark: SparkSession) -> SqlHistory:
+        """The operator's state before its first row, which has all types: of keys, states and timers.
+
+        Raises:
+            PlanError: The operator, an option or an aggregate of it is not supported.
+
+        Example:
+            >>> operator = OperatorTransformation.for_plan("orders.json", "GroupAggregate")
+            >>> writer.with_operator(operator.uid, operator.begin_empty(spark))
+        """
+        rows = tuple(HistoryRows.nothing(spark, row) for row in _rows(self._plan, self._node))
+        made = NodeHistory(self._plan, self._node, rows, _BEGINNING, has_rows=False)
+        state = HISTORIES[self._node.kind](made)
+        return SqlHistory(self.uid, state.plan(), None if state.key else 1)
+
+    def named_types(self, spark: SparkSession) -> StoredTypes:
+        """The types of its keys, states and timers; rows have the names of the query's columns.
+
+        Raises:
+            PlanError: The operator, an option or an aggregate of it is not supported.
+        """
+        keyed = self.begin_empty(spark).plan().keyed
+        assert keyed is not None  # a node with history has keys, if only an empty row
+        names = NodeRows(self._node, self._plan.inputs(self._node))
+        key = replace(keyed.key, shown=ShownAs(names.named_key(keyed.key.layout())))
+        return StoredTypes(key, tuple(_with_names(info, names) for info in keyed.states))
+
+
+def _with_names(info: StateMetaInfo, names: NodeRows) -> StateMetaInfo:
+    snapshot = info.serializer(VALUE_SERIALIZER)
+    if snapshot is None or info.type is BackendStateType.PRIORITY_QUEUE:
+        return info
+    shown = ShownAs(names.named_values(info.name, snapshot.layout()))
+    return info.with_serializer(VALUE_SERIALIZER, replace(snapshot, shown=shown))
 
 
 def _node(plan: CompiledPlan, operator: int | str) -> PlanNode:

@@ -87,13 +87,19 @@ class NodeRows:
 
     def named(self, state: State) -> State:
         """The state with the names of the query's columns in its key and its values."""
-        kind = self.kind
-        key = state.key and _named(state.key, kind.key, self)
+        key = state.key and self.named_key(state.key)
         if state.kind is StateKind.TIMERS:
-            return replace(state, key=key, stored=_named(state.stored, kind.key, self))
-        known = kind.states.get(state.name)
-        stored = state.stored if known is None else _named_state(state.stored, known, self)
-        return replace(state, key=key, stored=stored)
+            return replace(state, key=key, stored=self.named_key(state.stored))
+        return replace(state, key=key, stored=self.named_values(state.name, state.stored))
+
+    def named_key(self, stored: Layout) -> Layout:
+        """The keys with the names of the query's columns."""
+        return _named(stored, self.kind.key, self)
+
+    def named_values(self, state: str, stored: Layout) -> Layout:
+        """The values of a state with the names of the query's columns."""
+        known = self.kind.states.get(state)
+        return stored if known is None else _named_state(stored, known, self)
 
     def finds_whole_rows(self, number: int) -> bool:
         """Whether rows to take back are found by all columns because an input has no unique key."""

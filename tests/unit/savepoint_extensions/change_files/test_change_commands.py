@@ -215,6 +215,7 @@ def test_changes_come_from_stdin(currency: Path, tmp_path: Path) -> None:
     assert code == 1
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_dry_run_shows_what_each_change_touches(samples: Path, tmp_path: Path) -> None:
     states = samples / "states-2.2.1-hashmap-native"
     file = changes_in(

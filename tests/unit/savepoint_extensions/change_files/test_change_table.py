@@ -17,7 +17,7 @@ from savepoint_cli.terminal.help import CommonOption
 from savepoint_extensions.change_files.change_commands import _OF_WRITING, _word
 from savepoint_extensions.change_files.change_file import ChangeFile
 from savepoint_extensions.change_files.change_table import all_kinds, own_kinds, plug_in_changes
-from savepoint_formats.errors import PlugInWarning
+from savepoint_formats.savepoint_warnings import PlugInWarning
 from state_processor import SavepointWriter
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ WITHOUT_WORD = {
     "sinks": {"save", "out"},
     "sources": {"out"},
     "kafka": {"out", "format"},
-    "import": {"from-spark", "operator", "uid", "like", "aggregate", "timeout", "ttl"},
+    "import": {
+        *("from-spark", "operator", "uid", "like", "aggregate", "timeout", "ttl", "left", "right"),
+        *("key", "on", "allowed-lateness", "window-time", "begin-empty"),
+    },
     "sql-migrate": {"old", "savepoint"},
 }
 
@@ -43,7 +46,14 @@ WITHOUT_WORD = {
 OTHER_FORMS = {"rename-class": {"old", "new", "classes"}}
 
 # Verbs of writers without an entry; the page says why.
-NO_ENTRIES = {"with_operator", "with_state", "with_kafka_source", "apply", "classes_to_describe"}
+NO_ENTRIES = {
+    "with_operator",
+    "with_state",
+    "with_kafka_source",
+    "with_file_source",
+    "apply",
+    "classes_to_describe",
+}
 VERBS = {
     "masked": "mask",
     "erase": "delete-keys",

@@ -9,7 +9,7 @@ import pytest
 from support.longs_by_text import savepoint_of_longs
 from support.sample_rows import SAMPLES
 
-from savepoint_extensions.lifecycle.removed_operators import is_empty, removed_operators
+from savepoint_extensions.lifecycle.removed_operators import removed_operators, restores_nothing
 from savepoint_formats.errors import OperatorNotFoundError
 from savepoint_formats.metadata import SubtaskState
 from savepoint_spark.changing import operator_states
@@ -70,7 +70,7 @@ def test_an_operator_that_got_state_by_a_change_stays() -> None:
 def test_a_table_of_no_keys_is_no_state_and_one_key_is(tmp_path: Path) -> None:
     for name, totals in (("none", {}), ("one", {"a": 1})):
         (operator,) = Savepoint.open(savepoint_of_longs(tmp_path / name, totals)).operators()
-        assert is_empty(operator) == (not totals)
+        assert restores_nothing(operator) == (not totals)
 
 
 def test_an_operator_that_has_ended_stays(tmp_path: Path) -> None:
@@ -78,5 +78,5 @@ def test_an_operator_that_has_ended_stays(tmp_path: Path) -> None:
     (operator,) = Savepoint.open(savepoint_of_longs(tmp_path / "none", {})).operators()
     ended = replace(operator.record, is_finished=True, subtasks=())
     partly = replace(operator.record, subtasks=(SubtaskState(0, is_finished=True),))
-    assert not is_empty(replace(operator, record=ended))
-    assert not is_empty(replace(operator, record=partly))
+    assert not restores_nothing(replace(operator, record=ended))
+    assert not restores_nothing(replace(operator, record=partly))

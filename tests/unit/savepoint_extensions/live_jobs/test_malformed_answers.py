@@ -32,7 +32,9 @@ VALUES: tuple[Any, ...] = (
     *([], {}, [3], [None], [{}], {"id": 3}),
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::savepoint_formats.errors.NewestSnapshotWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::savepoint_formats.savepoint_warnings.NewestSnapshotWarning"
+)
 
 
 @pytest.fixture
@@ -139,7 +141,7 @@ def test_an_answer_without_an_end_is_ended(
         begin = time.monotonic()
         with pytest.raises(UnreachableError, match="no whole answer within 1 s"):
             live_snapshots(address)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.parametrize(

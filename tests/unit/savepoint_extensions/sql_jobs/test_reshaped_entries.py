@@ -196,6 +196,7 @@ def test_a_savepoint_needs_the_plan_of_its_job(corpus: Path) -> None:
         )
 
 
+@pytest.mark.usefixtures("slow")
 def test_the_same_plan_changes_nothing(corpus: Path) -> None:
     for path in sorted((corpus / "sql-plans").rglob("*.json")):
         case = path.relative_to(corpus / "sql-plans").with_suffix("")

@@ -62,6 +62,7 @@ def test_the_command_exits_with_3_if_state_needs_history(
     assert "it groups by other columns" in output
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_file_of_matches_may_be_no_yaml(tmp_path: Path) -> None:
     path = tmp_path / "matches.yaml"
     for data in (b"[" * 5000, b"4: [7]", b"\xff", b"a: !!x"):

@@ -100,6 +100,7 @@ def test_a_pipe_gets_all_states_and_all_rules(objects: Path) -> None:
     assert "savepoint convert PATH OUT" in parts[2]
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_terminal_shows_reasons_that_are_folded_and_whole(objects: Path) -> None:
     with Terminal(("doctor", objects, "--target", "2.2"), columns=80) as terminal:
         assert terminal.finish() == 3

@@ -43,6 +43,7 @@ def described(tags: str) -> tuple[KryoClass, ...]:
     return (*CLASSES, kryo_class("shop.Basket", {"tags": tags}))
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("sample", OLD)
 def test_only_what_kryo_wrote_is_written_anew(sample: str) -> None:
     plan = opened(sample, CLASSES).migrate("2.2").plan("/nowhere/out", check=True)
@@ -109,6 +110,7 @@ def test_all_that_is_refused_is_named_at_once() -> None:
     assert problem in refused.value.problems
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(
     "sample", ["objects-1.20.5-hashmap-native", "objects-1.20.5-hashmap-canonical"]
 )
