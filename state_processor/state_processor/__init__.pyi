@@ -54,6 +54,14 @@ from savepoint_database.types import (
     UpdateType,
     ValueStateDescriptor,
 )
+from savepoint_extensions.backup.backing_up import Backup
+from savepoint_extensions.backup.pruning import PrunedBackup, PrunedBackups, prune_backups
+from savepoint_extensions.backup.replica import ReplicaCheck
+from savepoint_extensions.backup.restore_drill import DrilledTable, RestoreDrill, restore_drill
+from savepoint_extensions.change_feed.change_feed import ChangeFeed, StateChanges, StateCounts
+from savepoint_extensions.change_feed.feed_frames import SparkChangeFeed
+from savepoint_extensions.change_feed.followed import CheckpointChanges, follow_changes
+from savepoint_extensions.change_feed.retained_steps import GoneCheckpointError
 from savepoint_extensions.change_files.change_count import ChangeCount
 from savepoint_extensions.connectors.kafka_state import (
     KafkaState,
@@ -144,6 +152,16 @@ from savepoint_extensions.upgrade.compatibility_answer import (
     StateCompatibility,
 )
 from savepoint_extensions.upgrade.rule_lines import RuleLine
+from savepoint_extensions.watch.breaches import Breach
+from savepoint_extensions.watch.spans import Span
+from savepoint_extensions.watch.threshold_file import ThresholdError, Thresholds
+from savepoint_extensions.watch.watch_round import (
+    WatchedKey,
+    WatchedOperator,
+    WatchedState,
+    WatchRound,
+)
+from savepoint_extensions.watch.watching import Watch
 from savepoint_formats.checks.faults import (
     Fault,
 )
@@ -155,7 +173,6 @@ from savepoint_formats.errors import (
     ColumnNotFoundError,
     ColumnTypeError,
     ConditionError,
-    ConnectorWarning,
     ConversionError,
     DamagedError,
     DescriptionError,
@@ -167,19 +184,15 @@ from savepoint_formats.errors import (
     FormatError,
     FunctionResultError,
     HashCodeError,
-    HiddenCommitWarning,
     InexactTimeError,
     JobError,
     JobNotFoundError,
     KeyGroupError,
     KeyTypeError,
-    LostStateWarning,
     MaskError,
     MergeError,
     MigrationError,
     MissingPackageError,
-    NewestSnapshotWarning,
-    NoMachineCodeWarning,
     NotAcceptedError,
     NotASavepointError,
     NotFoundError,
@@ -190,7 +203,6 @@ from savepoint_formats.errors import (
     OperatorNotFoundError,
     OverlappingWindowsError,
     PlanError,
-    PlugInWarning,
     QueryError,
     RefusedError,
     RescaleError,
@@ -198,7 +210,6 @@ from savepoint_formats.errors import (
     SavepointError,
     SavepointExistsError,
     SavepointNotFoundError,
-    SavepointWarning,
     SchemaChangeError,
     StateExistsError,
     StateFileNotFoundError,
@@ -212,10 +223,7 @@ from savepoint_formats.errors import (
     UndescribedSubclassError,
     UnencodableError,
     UnknownSnapshotError,
-    UnknownUidWarning,
     UnreachableError,
-    UnreadStateWarning,
-    UnreadTableWarning,
     UnstableHashError,
     UnstableKeyError,
     UnsupportedVersionError,
@@ -228,6 +236,18 @@ from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout.general import (
     KryoClass,
     KryoField,
+)
+from savepoint_formats.savepoint_warnings import (
+    ConnectorWarning,
+    HiddenCommitWarning,
+    LostStateWarning,
+    NewestSnapshotWarning,
+    NoMachineCodeWarning,
+    PlugInWarning,
+    SavepointWarning,
+    UnknownUidWarning,
+    UnreadStateWarning,
+    UnreadTableWarning,
 )
 from savepoint_formats.scan import TableScan
 from savepoint_formats.snapshots import TypeSerializerSnapshot
@@ -340,6 +360,7 @@ from state_processor.savepoint.spark_savepoint import (
 from state_processor.savepoint.spark_verbs import (
     SparkSavepointDiff,
 )
+from state_processor.savepoint.watched import watch
 from state_processor.savepoint.write_summaries import (
     PlannedSavepoint,
     WrittenOperator,
@@ -363,7 +384,9 @@ __all__ = [
     "BacklogCounts",
     "BacklogProgress",
     "BacklogResult",
+    "Backup",
     "BatchProgress",
+    "Breach",
     "BroadcastProcessFunction",
     "BroadcastResult",
     "BroadcastRows",
@@ -371,6 +394,8 @@ __all__ = [
     "BroadcastTransformation",
     "CatalogProblem",
     "ChangeCount",
+    "ChangeFeed",
+    "CheckpointChanges",
     "ClassNotNamedError",
     "ClassToDescribe",
     "ClusterError",
@@ -393,6 +418,7 @@ __all__ = [
     "DescribedImport",
     "DescriptionError",
     "Difference",
+    "DrilledTable",
     "DuplicateKeyError",
     "EmptySavepointError",
     "EndlessTimersError",
@@ -415,6 +441,7 @@ __all__ = [
     "Garbage",
     "GarbageFile",
     "GlobalWindows",
+    "GoneCheckpointError",
     "HashCodeError",
     "HiddenCommitWarning",
     "ImportDescription",
@@ -486,6 +513,8 @@ __all__ = [
     "PlugInWarning",
     "ProcessWindowFunction",
     "ProcessingTimeTrigger",
+    "PrunedBackup",
+    "PrunedBackups",
     "PurgingTrigger",
     "PyFlink",
     "QueryError",
@@ -494,7 +523,9 @@ __all__ = [
     "Reducing",
     "ReducingStateDescriptor",
     "RefusedError",
+    "ReplicaCheck",
     "RescaleError",
+    "RestoreDrill",
     "RetainedSnapshot",
     "RetainedSnapshots",
     "RocksDbError",
@@ -518,6 +549,8 @@ __all__ = [
     "SlidingWindows",
     "SourceEntry",
     "SourceState",
+    "Span",
+    "SparkChangeFeed",
     "SparkCheckpoint",
     "SparkSavepoint",
     "SparkSavepointDiff",
@@ -525,7 +558,9 @@ __all__ = [
     "SqlHistory",
     "SqlOperator",
     "StateBootstrapFunction",
+    "StateChanges",
     "StateCompatibility",
+    "StateCounts",
     "StateDescription",
     "StateDescriptor",
     "StateExistsError",
@@ -549,6 +584,8 @@ __all__ = [
     "TableFormat",
     "TableNotFoundError",
     "TableScan",
+    "ThresholdError",
+    "Thresholds",
     "TimeEvictor",
     "TimeWindow",
     "TimestampedValue",
@@ -577,6 +614,11 @@ __all__ = [
     "ValueStateDescriptor",
     "Verdict",
     "Verification",
+    "Watch",
+    "WatchRound",
+    "WatchedKey",
+    "WatchedOperator",
+    "WatchedState",
     "WindowFunctionRows",
     "WindowReaderFunction",
     "WindowedRows",
@@ -589,15 +631,19 @@ __all__ = [
     "assign_windows",
     "export_table",
     "find",
+    "follow_changes",
     "history",
     "kryo_class",
     "kubernetes_snapshot",
     "live_snapshots",
     "local_session",
     "print_progress",
+    "prune_backups",
+    "restore_drill",
     "schema_text",
     "size_history",
     "snapshots",
     "sql_diff",
     "take_savepoint",
+    "watch",
 ]

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, overload
 
 from savepoint_database.snapshot import Operator
-from savepoint_formats.errors import LostStateWarning, OperatorExistsError
+from savepoint_formats.errors import OperatorExistsError
 from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.savepoint_warnings import LostStateWarning
 from savepoint_spark.writing import OfKeyGroups, PlannedTransformation
 from state_processor.savepoint.file_changes import FileChanges
 from state_processor.savepoint.new_operator import combined, id_and_uid, operator_with

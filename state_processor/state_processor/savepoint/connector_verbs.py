@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.audit.audit_verbs import AuditVerbs
+from state_processor.savepoint.audit_verbs import AuditVerbs
 from state_processor.savepoint.changes import SavepointChanges
 
 if TYPE_CHECKING:

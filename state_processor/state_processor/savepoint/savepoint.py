@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database import types as described_types
 from savepoint_database.snapshot import opening_of
+from state_processor.savepoint.backup_verbs import BackupVerbs
 from state_processor.savepoint.connector_verbs import ConnectorVerbs
+from state_processor.savepoint.feed_verbs import FeedVerbs
 from state_processor.savepoint.privacy_verbs import PrivacyVerbs
 from state_processor.savepoint.size_verbs import SizeVerbs
 from state_processor.savepoint.upgrade_verbs import UpgradeVerbs
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Savepoint(ConnectorVerbs, PrivacyVerbs, SizeVerbs, UpgradeVerbs):
+class Savepoint(BackupVerbs, ConnectorVerbs, FeedVerbs, PrivacyVerbs, SizeVerbs, UpgradeVerbs):
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
     ``open`` and ``load`` open one. ``describe``, ``tables``, ``schema``, ``files`` and ``scan``

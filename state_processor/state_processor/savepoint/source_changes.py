@@ -9,6 +9,7 @@ from state_processor.savepoint.migration_changes import MigrationChanges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from savepoint_formats.locations import PathText
     from state_processor.savepoint.writer import SavepointWriter
 
 
@@ -52,3 +53,30 @@ class SourceChanges(MigrationChanges):
 
         state = KafkaSourceState.of(offsets, version)
         return self.writer().with_operator(uid, state, parallelism=parallelism)
+
+    def with_file_source(
+        self, uid: str, files: Iterable[PathText], *, parallelism: int | None = None
+    ) -> SavepointWriter:
+        """Adds a ``FileSource`` that watches a directory and reads none of these files again.
+
+        The source must be built with ``monitorContinuously``: one that reads a directory once lists its
+        files only in a new job, and would read nothing.
+
+        Args:
+            uid: The source's uid, or the hash of one.
+            files: Paths of files that were read to their end: URIs, with escapes, or paths of this
+                machine; ``checkpoint.files("0")`` has those of a query of Spark. Their scheme and
+                host must be those that the job names.
+            parallelism: The number of subtasks.
+
+        Raises:
+            OperatorExistsError: The operator was added or changed before.
+            ValueError: A path is empty.
+
+        Example:
+            >>> checkpoint = SparkCheckpoint.load(spark, "s3://queries/orders")
+            >>> writer.with_file_source("orders", checkpoint.files("0"))
+        """
+        from savepoint_extensions.connectors.file_positions import FileSourceState  # noqa: PLC0415  # loads no extension before it is used
+
+        return self.writer().with_operator(uid, FileSourceState.of(files), parallelism=parallelism)

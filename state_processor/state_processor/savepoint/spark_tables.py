@@ -22,6 +22,7 @@ from savepoint_spark.reading import (
     register_metadata_function,
 )
 from state_processor.savepoint.savepoint import Savepoint
+from state_processor.savepoint.spark_privacy_verbs import SparkPrivacyVerbs
 from state_processor.savepoint.spark_verbs import SparkAuditVerbs
 from state_processor.savepoint.writer import SavepointWriter
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SparkTables(SparkAuditVerbs, Savepoint):
+class SparkTables(SparkAuditVerbs, SparkPrivacyVerbs, Savepoint):
     """A savepoint whose tables and operator states are read as DataFrames.
 
     Attributes:

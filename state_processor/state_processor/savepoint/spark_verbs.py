@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from savepoint_database.audit.audit_verbs import AuditVerbs
 from savepoint_database.checks.contents import PART_SIZE, looked_at
 from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
@@ -20,6 +19,7 @@ from savepoint_formats.scan import SPLIT_SIZE, rows_in
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading import SourceOptions
 from savepoint_spark.session import collected, done_by_tasks, rows_of_tasks, typed_errors
+from state_processor.savepoint.audit_verbs import AuditVerbs
 from state_processor.savepoint.size_verbs import SizeVerbs
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from savepoint_database.checks.table_diff import TableDiff
     from savepoint_database.checks.verification import Depth
     from savepoint_database.snapshot import Snapshot
+    from savepoint_extensions.change_feed.feed_frames import SparkChangeFeed
+    from savepoint_extensions.change_feed.feed_tables import NewTypes
     from savepoint_extensions.sizes.keyed_statistics import KeyedCounts
     from savepoint_extensions.sizes.operator_statistics import WeighedOperator
     from savepoint_extensions.sizes.statistics import SavepointStatistics
@@ -43,6 +45,17 @@ if TYPE_CHECKING:
     from savepoint_formats.scan import MergeInstances, UndescribedSubclasses
     from savepoint_formats.state_files import State
     from savepoint_formats.values import Nanoseconds
+
+
+class HasSize(Protocol):
+    """A part of some work."""
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes to read."""
+
+
+PartOfSize = TypeVar("PartOfSize", bound=HasSize)
 
 
 @dataclass(frozen=True)
@@ -105,7 +118,7 @@ class SparkSavepointDiff(SavepointDiff):
 
     def _counts(self, pair: TableDiff) -> ChangeCounts:
         counts = done_by_tasks(self.spark, partial(_counts, _sent(pair)), pair.parts())
-        return ChangeCounts(*map(sum, zip(*map(astuple, counts), strict=True)))
+        return ChangeCounts.joined(counts)
 
 
 def _sent(pair: TableDiff) -> TableDiff:
@@ -219,24 +232,56 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
         return statistics_of(self, table, at=at, ttl=ttl, ttl_of=ttl_of, top=top, count=count)
 
     def diff(
-        self, other: Snapshot | PathText, table: str | None = None, *, with_times: bool = False
+        self,
+        other: Snapshot | PathText,
+        table: str | None = None,
+        *,
+        with_times: bool = False,
+        full: bool = False,
     ) -> SparkSavepointDiff:
         """Like ``Savepoint.diff``, by tasks; ``to_dataframe`` returns the rows that differ.
 
         Example:
             >>> savepoint.diff("s3://jobs/orders/savepoint-5e6f").to_dataframe("a.timers").show()
         """
-        diff = super().diff(other, table, with_times=with_times)
+        diff = super().diff(other, table, with_times=with_times, full=full)
         return SparkSavepointDiff(
-            diff.before, diff.after, diff.table_name, with_times, spark=self.spark
+            diff.before, diff.after, table, with_times, full=full, spark=self.spark
         )
+
+    def changes(
+        self,
+        other: Snapshot | PathText,
+        *,
+        operator: str | None = None,
+        state: str | None = None,
+        with_times: bool = False,
+        new_types: NewTypes = "refuse",
+    ) -> SparkChangeFeed:
+        """Like ``Savepoint.changes``; ``to_dataframe`` returns the changes.
+
+        Example:
+            >>> savepoint.changes("s3://jobs/orders/savepoint-5e6f").to_dataframe().show()
+        """
+        from savepoint_extensions.change_feed.feed_frames import SparkChangeFeed  # noqa: PLC0415  # loads no extension before it is used
+        from savepoint_extensions.change_feed.feed_tables import Wanted  # noqa: PLC0415
+
+        wanted = Wanted(operator, state, with_times, new_types)
+        diff = self.diff(other, with_times=with_times)
+        return SparkChangeFeed(diff, wanted, spark=self.spark)
 
 
 def checked_by_tasks(
     spark: SparkSession, parts: Iterable[Part], task_size: int = PART_SIZE
 ) -> Iterator[CheckedEntries]:
     """The faults of parts of operators, in order; a task reads about ``task_size`` bytes."""
-    tasks: list[list[Part]] = []
+    tasks = in_tasks(parts, task_size)
+    return chain.from_iterable(done_by_tasks(spark, lambda parts: list(looked_at(parts)), tasks))
+
+
+def in_tasks(parts: Iterable[PartOfSize], task_size: int = PART_SIZE) -> list[list[PartOfSize]]:
+    """The parts in order, those of a task together; a task reads about ``task_size`` bytes."""
+    tasks: list[list[PartOfSize]] = []
     size = task_size
     for part in parts:
         if size >= task_size:
@@ -244,7 +289,7 @@ def checked_by_tasks(
             size = 0
         tasks[-1].append(part)
         size += part.size
-    return chain.from_iterable(done_by_tasks(spark, lambda parts: list(looked_at(parts)), tasks))
+    return tasks
 
 
 def _counted_by_tasks(

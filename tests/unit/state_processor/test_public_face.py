@@ -95,7 +95,7 @@ FOR_THE_CURIOUS = {
 """Names of bytes that a page shows, which nobody needs to work with a savepoint."""
 BELOW = {
     *("BoundAggregate", "ChangedOperator", "FunctionPlan", "Layout", "OperatorPlan"),
-    *("BroadcastElements", "HeldBroadcast", "OperatorState", "State"),
+    *("BroadcastElements", "HeldBroadcast", "OperatorState", "State", "StoredTypes"),
 }
 """Types of the layers below, which methods return that those layers call."""
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -240,6 +240,7 @@ def own_classes() -> set[str]:
     return {name for name in names if not name.startswith("_")}
 
 
+@pytest.mark.usefixtures("slow")
 def test_each_type_that_a_public_method_returns_is_public() -> None:
     spark = {"Column", "DataFrame", "Row"}
     known = {*state_processor.__all__, *BELOW, *spark}

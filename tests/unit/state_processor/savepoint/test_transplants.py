@@ -12,7 +12,8 @@ from support.kafka_states import COLLECTORS, SPLIT, bytes_savepoint, coordinator
 from support.legacy_kafka import UIDS, legacy_savepoint
 from support.sample_rows import SAMPLES
 
-from savepoint_formats.errors import HiddenCommitWarning, MigrationError
+from savepoint_formats.errors import MigrationError
+from savepoint_formats.savepoint_warnings import HiddenCommitWarning
 from state_processor import OperatorExistsError, RefusedError, Savepoint
 
 if TYPE_CHECKING:
