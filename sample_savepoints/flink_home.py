@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +40,9 @@ OPENED_PACKAGES = (
 # Java takes an eighth of a short job to check classes, which are those of Flink's releases and of javac.
 UNCHECKED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 
+# A job of Flink loads thousands of classes, which Java 17 stores once; that saves each later job 1.5 s of CPU.
+STORED = Path(__file__).parent / "stored"
+
 
 @dataclass(frozen=True, slots=True)
 class FlinkHome:
@@ -46,11 +51,12 @@ class FlinkHome:
     version: str
     folder: Path
     more: tuple[Path, ...] = ()
+    are_classes_stored: bool = False
 
     @classmethod
     def cached(cls, version: str) -> FlinkHome:
         """The one that all scripts and tests share."""
-        return cls(version, CACHE / version)
+        return cls(version, CACHE / version, are_classes_stored=True)
 
     @property
     def jars(self) -> list[Path]:
@@ -88,9 +94,34 @@ class FlinkHome:
 
     def java(self, classes: Path, options: Sequence[str]) -> list[str]:
         """The command that runs a class, whose name and arguments are to follow."""
-        class_path = os.pathsep.join(map(str, [classes, *self.jars]))
-        opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED_PACKAGES]
-        return ["java", *UNCHECKED, *options, *opened, "-cp", class_path]
+        if not self.are_classes_stored:
+            return _java([classes, *self.jars], *options)
+        archive, first = self._stored_classes()
+        # Java takes the archive only if its jars come first; it says nothing if the archive does not fit.
+        quiet = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", f"-XX:SharedArchiveFile={archive}")
+        return _java([*first, *self.more, classes], *quiet, *options)
+
+    def _stored_classes(self) -> tuple[Path, list[Path]]:
+        """The archive of classes of this release, and the jars that must be the first of a class path."""
+        own = replace(self, more=(), are_classes_stored=False)
+        classes = own.compiled([STORED])
+        archive, jar = Path(f"{classes}.jsa"), Path(f"{classes}.jar")
+        first = [*own.jars, jar]
+        with (CACHE / "stored").open("w") as lock, tempfile.TemporaryDirectory() as made:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not archive.exists():
+                # The archive holds the path and the time of each jar.
+                subprocess.run(["jar", "cf", str(jar), "-C", str(classes), "."], check=True)
+                stores = ("-Xlog:cds+dynamic=off", f"-XX:ArchiveClassesAtExit={made}/jsa")
+                command = [*_java(first, *stores), "Stored", made]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+                shutil.move(f"{made}/jsa", archive)
+        return archive, first
+
+
+def _java(class_path: Sequence[Path], *options: str) -> list[str]:
+    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED_PACKAGES]
+    return ["java", *UNCHECKED, *options, *opened, "-cp", os.pathsep.join(map(str, class_path))]
 
 
 def _java_files(sources: Sequence[Path]) -> list[Path]:
