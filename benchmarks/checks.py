@@ -97,7 +97,7 @@ def measure(folder: Path, keys: int, rounds: int) -> None:
         return sum(batch.num_rows for batch in opened("before").scan(TABLE).batches())
 
     def weighed() -> int:
-        (_, names) = opened("before").stats(TABLE).states
+        (names, _) = opened("before").stats(TABLE).states
         assert (names.entries, names.sizes and names.sizes.max) == (keys, 8 + 1 + 21)
         return names.keys or 0
 
@@ -109,7 +109,7 @@ def measure(folder: Path, keys: int, rounds: int) -> None:
     def compared(name: str, updated: int) -> int:
         (table,) = opened("before").diff(opened(name)).tables
         assert (table.inserted, table.deleted, table.updated) == (0, 0, updated)
-        return table.updated + table.unchanged
+        return keys if table.unchanged is None else table.updated + table.unchanged
 
     ways: dict[str, Callable[[], int]] = {
         "read into Arrow": read,

@@ -41,9 +41,12 @@ COMMANDS = {
     "verify": ("verify", "{path}"),
     "doctor": ("doctor", "{path}", "--target", "2.2"),
     "diff": ("diff", "{path}", "{changed}"),
+    "changes": ("changes", "{path}", "{changed}"),
+    "watch, one checkpoint": ("watch", "{job}", "--once"),
     "find": ("find", "{path}", "customer-00000012345"),
     "export, Parquet": ("export", "{path}", TABLE, "{out}", "--to", "parquet"),
     "copy": ("copy", "{path}", "{out}"),
+    "backup": ("backup", "{path}", "{out}"),
     "rename-operator": ("rename-operator", "{path}", UID, "others", "{out}"),
     "rescale": ("rescale", "{path}", "{out}", "--max-parallelism", "256"),
     "update-state": ("update-state", "{path}", UID, "count", "{out}", "--set", "count + 1"),
@@ -64,8 +67,11 @@ class Cost(NamedTuple):
 def cost(name: str, values: dict[str, str]) -> Cost:
     """The cost of a command as a process of its own."""
     with tempfile.TemporaryDirectory(dir=Path(values["path"]).parent) as folder:
-        out = {**values, "out": f"{folder}/out"}
-        call = [word.format(**out) for word in COMMANDS[name]]
+        job = Path(folder, "job")
+        job.mkdir()
+        (job / "chk-1").symlink_to(values["path"])
+        places = {**values, "out": f"{folder}/out", "job": str(job)}
+        call = [word.format(**places) for word in COMMANDS[name]]
         before, peak, so_far = resource.getrusage(resource.RUSAGE_CHILDREN), 0, 0.0
         with subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, *call, "--uid", UID],

@@ -12,13 +12,17 @@ the last round: above 2.5 others have disturbed it.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from customers import TABLE, expect_totals, read_by_flink
 from make_savepoint import FORMS, BenchmarkSavepoint
 from measure import (
@@ -36,7 +40,7 @@ from state_processor import Savepoint
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from peer.flink import Flink
     from pyspark.sql import SparkSession
@@ -74,6 +78,35 @@ def read_by_spark(savepoint: BenchmarkSavepoint, spark: SparkSession, run: int) 
     row = frame.selectExpr("count(key)", "sum(count)", "sum(length(name))").first()
     assert row is not None
     expect_totals((row[0], row[1], row[2]), savepoint.path, savepoint.keys)
+
+
+def beside_parquet(savepoint: BenchmarkSavepoint, runs: int, _started: float) -> str:
+    """CPU time of the rows as Arrow, and of pyarrow's batches of the same rows from Parquet.
+
+    One process and one core read them in turns; the least counts.
+    """
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        scan = Savepoint.open(str(savepoint.path)).scan(TABLE)
+        return (batch for split in scan.splits() for batch in scan.read(split))
+
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        pq.write_table(pa.Table.from_batches(batches()), file.name)
+
+        def stored() -> Iterator[pa.RecordBatch]:
+            yield from pq.ParquetFile(file.name).iter_batches(use_threads=False)
+
+        seconds: dict[str, float] = {}
+        for _ in range(1 + runs):
+            for name, read in (("Arrow", batches), ("Parquet", stored)):
+                start = time.process_time()
+                rows = sum(batch.num_rows for batch in read())
+                seconds[name] = min(seconds.get(name, inf), time.process_time() - start)
+                if rows != savepoint.keys:
+                    raise ValueError(f"{rows} rows from {name}, expected {savepoint.keys}")
+    ratio = seconds["Arrow"] / seconds["Parquet"]
+    return f"{seconds['Arrow']:.2f} s, Parquet {seconds['Parquet']:.2f} s, {ratio:.2f} x Parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +188,8 @@ def main() -> None:
             savepoint = BenchmarkSavepoint(options.folder, form, keys)
             savepoint.make(flink)
             report(flink, savepoint, options)
+            beside = in_fresh_process(beside_parquet, savepoint, options.runs)
+            print(f"CPU time into Arrow, one core: {beside}", flush=True)
             print(f"one key: {in_fresh_process(look_up, savepoint, options.runs)}", flush=True)
 
 

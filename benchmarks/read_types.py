@@ -89,6 +89,17 @@ KRYO = Types.KRYO("com.acme.Order", ORDER, flink="2.2")
 LONG, TEXT, DOUBLE = Types.LONG(), Types.STRING(), Types.DOUBLE()
 PRICED = {"id": LONG, "name": TEXT, "price": DOUBLE}
 NAME = "lpad(id, 20, '0')"
+PARCEL = {
+    **PRICED,
+    "pieces": Types.INT(),
+    "is_paid": Types.BOOLEAN(),
+    "sent_ms": LONG,
+    "city": TEXT,
+}
+PARCEL_RECORD = (
+    f"named_struct('id', id, 'name', {NAME}, 'price', id / 7, 'pieces', cast(id % 9 as int), 'is_paid',"
+    " id % 2 = 0, 'sent_ms', id * 1000, 'city', concat('c', id % 100))"
+)
 RECORD = f"named_struct('id', id, 'name', {NAME}, 'price', id / 7)"
 ROW_DATA = [
     ("id", "BIGINT"),
@@ -153,6 +164,7 @@ CASES = (
     ),
     _value("tuple of long and text", Types.TUPLE([LONG, TEXT]), f"struct(id as f0, {NAME} as f1)"),
     _value("POJO of 3 fields", Types.POJO("com.acme.Order", PRICED), RECORD),
+    _value("POJO of 7 fields", Types.POJO("com.acme.Parcel", PARCEL), PARCEL_RECORD),
     _value("row of 3 fields", Types.ROW_NAMED(list(PRICED), list(PRICED.values())), RECORD),
     _value("SQL row of 4 fields", Types.ROW_DATA(ROW_DATA), SQL_ROW),
     _value("Avro record of 3 fields", AVRO, RECORD, share=10),
