@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,13 +38,24 @@ settings.register_profile(
 settings.load_profile("results")
 
 
+# A shell that starts tests in the background lets them ignore Ctrl-C, and so would programs that tests start and stop.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # A Spark or a Flink of the tests lives for minutes, in which code that is compiled but once is
 # ready soonest: what the second compiler takes of two cores, it does not give back.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# For a few rows, Spark compiles code longer than it runs. At night, and in processes of their own, tests have it.
+_INTERPRETED = {
+    "spark__sql__codegen__wholeStage": "false",
+    "spark__sql__codegen__factoryMode": "NO_CODEGEN",
+}
+
 # Folder -> the mark of its tests.
 _FOLDERS = {"spark": "spark", "docs": "spark", "flink": "flink"}
-_FIXTURES = ("spark", "slow")
+# A browser takes seconds to start, and the machine of most users of the fast tests has none.
+_FIXTURES = {"spark": "spark", "slow": "slow", "browser": "slow"}
 
 # What runs with the fast tests all the same.
 _SMOKE = ROOT / "tests" / "spark" / "test_smoke.py"
@@ -83,7 +95,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by the folder they lie in, and by the fixtures that they ask for."""
     for item in items:
         marks = {_FOLDERS.get(item.path.relative_to(ROOT / "tests").parts[0])}
-        marks.update(name for name in _FIXTURES if name in getattr(item, "fixturenames", ()))
+        marks.update(_FIXTURES.get(name) for name in getattr(item, "fixturenames", ()))
         if item.get_closest_marker("smoke") is None:
             for mark in filter(None, marks):
                 item.add_marker(mark)
@@ -153,6 +165,7 @@ def spark() -> Iterator[SparkSession]:
         spark__sql__shuffle__partitions="2",
         # A stream without new rows looks for some every 10 ms by default, while other tests want the cores.
         spark__sql__streaming__pollingDelay="100ms",
+        **({} if is_night() else _INTERPRETED),
     )
     yield session
     session.stop()

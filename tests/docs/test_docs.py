@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.interpreter import Interpreter
+from support.nightly import nightly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).parents[2]
+BY_NIGHT = {"aggregate-locally", "backlog-then-stream", "window-functions"}
+"""Pages whose rows go through functions and streams for half a minute."""
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -30,7 +34,13 @@ def code_of(page: Path) -> str:
 
 def pages_with_code() -> list[ParameterSet]:
     found = [(page, code_of(page)) for page in PAGES]
-    return [pytest.param(code, id=str(page.relative_to(ROOT))) for page, code in found if code]
+    return [
+        pytest.param(
+            code, id=str(page.relative_to(ROOT)), marks=nightly if page.stem in BY_NIGHT else ()
+        )
+        for page, code in found
+        if code
+    ]
 
 
 @pytest.fixture(scope="module")

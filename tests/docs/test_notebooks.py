@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.interpreter import Interpreter
+from support.nightly import nightly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,7 @@ def test_the_page_has_all_of_them() -> None:
     ]
 
 
+@nightly
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_code_of_every_cell_runs(interpreter: Interpreter, path: Path) -> None:
     cells = [cell.source for cell in notebook(path).cells if cell.cell_type == "code"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
+from support.nightly import nightly
 
 from state_processor import Savepoint
 
@@ -85,7 +86,7 @@ def test_the_reference_has_all_of_a_savepoint_and_begins_with_how_it_is_opened(s
     assert (found[:2], sorted(found)) == (["open", "load"], sorted(methods))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=nightly)])
 def test_a_browser_shows_the_site_from_a_disk(
     site: Path, browser: Browser, scheme: Literal["light", "dark"]
 ) -> None:

@@ -7,6 +7,7 @@ Spark's own log says which of them lost tasks, or had some overtaken.
 |------------|-----------------------------------------------------------------------------------------|
 | executor   | one executor dies, or both do                                                           |
 | executors  | an executor dies, and the next one when it works                                        |
+| held       | an executor stands still until it has a task of the writes, and dies                    |
 | straggler  | an executor stands still for up to four seconds, while its tasks are begun elsewhere    |
 | sleepers   | the Python workers of an executor stand still in the same way                           |
 
@@ -29,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support.spark_processes import executors_of, workers_of
+from support.spark_processes import executor_id, executors_of, workers_of
 from support.standalone_cluster import standalone
 
 from faults.process import Driver
@@ -52,7 +53,7 @@ _SETTINGS = {
 }
 _AT_ONCE = 4
 _LONGEST_SLEEP = 4.0
-LOSSES = ("executor", "executors", "straggler", "sleepers")
+LOSSES = ("executor", "executors", "held", "straggler", "sleepers")
 
 _WAYS = {"rescale": 6, "double": 6, "bootstrap": 3, "change": 3, "overwrite": 3, "mixed": 1}
 """Way -> how often it is drawn: less often if it takes longer."""
@@ -130,9 +131,12 @@ class Losses:
         self, name: str, mode: str, places: Sequence[Place], loss: str = ""
     ) -> list[tuple[str, str, frozenset[str]]]:
         """Writes; returns the end of each, the message, and what happened to its tasks."""
-        self._driver.order(name, mode, *places)
         targets = [place.target for place in places]
-        if loss:
+        held = self._held() if loss == "held" else None
+        self._driver.order(name, mode, *places)
+        if held is not None:
+            self._lose_held(held, targets)
+        elif loss:
             self._lose(name, loss, targets)
         ends = self._ends()
         self._events.settle(*targets)
@@ -173,6 +177,25 @@ class Losses:
         _signal(asleep, signal.SIGSTOP)
         self._wait(self._chance.uniform(0.1, 1) * _LONGEST_SLEEP)
         _signal(asleep, signal.SIGCONT)
+
+    def _held(self) -> int:
+        """Stops an executor that Spark gives tasks to; a new one has to come first, if all have died."""
+        while True:
+            for executor in executors_of(os.getpid()):
+                if self._events.has_executor(executor_id(executor)):
+                    os.kill(executor, signal.SIGSTOP)
+                    return executor
+            time.sleep(0.1)
+
+    def _lose_held(self, executor: int, targets: Sequence[str]) -> None:
+        """Kills an executor that stands still, once Spark has given it a task of these writes.
+
+        It strikes in any case: where Spark's log lags behind, others have overtaken the task meanwhile.
+        """
+        name = executor_id(executor)
+        while not self._events.has_task(name, *targets) and not self._driver.has_ended:
+            time.sleep(0.01)
+        os.kill(executor, signal.SIGKILL)
 
     def _wait(self, seconds: float) -> None:
         """Waits, unless all writes end before."""

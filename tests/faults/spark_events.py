@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _LOST = frozenset({"ExecutorLostFailure", "FetchFailed", "Resubmitted"})
 _PATIENCE = 10.0
+_EVENTS = tuple(b'{"Event":"SparkListener' + kind for kind in (b"Executor", b"Job", b"Task"))
 
 LOST = "lost"
 """A task died with its executor, or its results did."""
@@ -36,6 +37,8 @@ class SparkEvents:
         self._open: dict[int, str] = {}
         self._times: dict[str, list[int]] = defaultdict(list)
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self._executors: set[str] = set()
+        self._at_work: dict[str, set[str]] = defaultdict(set)
         folder.mkdir(exist_ok=True)
 
     def settings(self) -> dict[str, str]:
@@ -56,6 +59,16 @@ class SparkEvents:
         """Whether a job of these groups has begun."""
         self._read()
         return not self._times.keys().isdisjoint(groups)
+
+    def has_task(self, executor: str, *groups: str) -> bool:
+        """Whether an executor was given a task of these groups."""
+        self._read()
+        return any(executor in self._at_work[group] for group in groups)
+
+    def has_executor(self, executor: str) -> bool:
+        """Whether Spark gives tasks to an executor."""
+        self._read()
+        return executor in self._executors
 
     def seconds(self, *groups: str) -> float:
         """Seconds from the first job of groups to the end of their last task."""
@@ -80,11 +93,15 @@ class SparkEvents:
             *lines, self._rest = data.split(b"\n")
             for line in lines:
                 # Most events are long, and of no interest here.
-                if line.startswith((b'{"Event":"SparkListenerJob', b'{"Event":"SparkListenerTask')):
+                if line.startswith(_EVENTS):
                     self._take(json.loads(line))
 
     def _take(self, event: dict[str, Any]) -> None:
         match event["Event"]:
+            case "SparkListenerExecutorAdded":
+                self._executors.add(event["Executor ID"])
+            case "SparkListenerExecutorRemoved":
+                self._executors.discard(event["Executor ID"])
             case "SparkListenerJobStart":
                 group = event["Properties"].get("spark.jobGroup.id", "")
                 self._open[event["Job ID"]] = group
@@ -92,8 +109,10 @@ class SparkEvents:
                 self._groups |= dict.fromkeys(event["Stage IDs"], group)
             case "SparkListenerJobEnd":
                 self._open.pop(event["Job ID"], None)
-            case "SparkListenerTaskStart" if event["Task Info"]["Speculative"]:
-                self._counts[self._groups[event["Stage ID"]]][OVERTAKING] += 1
+            case "SparkListenerTaskStart":
+                group, task = self._groups[event["Stage ID"]], event["Task Info"]
+                self._at_work[group].add(task["Executor ID"])
+                self._counts[group][OVERTAKING] += task["Speculative"]
             case "SparkListenerTaskEnd":
                 group, end = self._groups[event["Stage ID"]], event["Task End Reason"]
                 self._times[group].append(event["Task Info"]["Finish Time"])

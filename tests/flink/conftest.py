@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.flink_restore import BACKENDS, RELEASES, FlinkRestore
 from support.nightly import nightly
+from support.query_jobs import QueryServers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,3 +51,10 @@ def flink_restore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkRes
     """Restores a savepoint and says what Flink sees in it; a JVM per release serves all tests."""
     with closing(FlinkRestore(tmp_path_factory.mktemp("restore"))) as restore:
         yield restore
+
+
+@pytest.fixture(scope="session")
+def query_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryServers]:
+    """Compiles and runs queries; a JVM per release serves all tests."""
+    with closing(QueryServers(tmp_path_factory.mktemp("queries"))) as servers:
+        yield servers

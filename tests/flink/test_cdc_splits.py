@@ -37,7 +37,7 @@ from savepoint_extensions.connectors.source_splits.cdc_splits import (
 from savepoint_extensions.connectors.source_splits.cdc_versions import as_version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 SOURCES = Path(__file__).parent / "cdc_splits"
 VERVICA, APACHE = "com.ververica", "org.apache.flink"
@@ -74,26 +74,23 @@ RELEASES = (
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Compiled serializers of a release."""
+    """Serializers of a release, in a process that recodes what it is given."""
 
     release: Release
-    class_path: str
+    process: subprocess.Popen[str]
     factory: str
 
     def recoded(self, lines: Sequence[str]) -> list[str]:
         """The answer for each line: version and bytes."""
-        return self._run(lines)[1:]
+        return [self._recoded(line) for line in lines]
 
-    def _run(self, lines: Sequence[str]) -> list[str]:
-        main = "splits.BaseSplits" if self.release.is_base else "splits.MysqlSplits"
-        done = subprocess.run(
-            ["java", "-cp", self.class_path, main],
-            input="\n".join(lines),
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        return done.stdout.splitlines()
+    def _recoded(self, line: str) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(line, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        assert answer, f"the serializer fails for {line}"
+        return answer.rstrip("\n")
 
     def split(self, form: CdcForm, split: CdcSplit) -> str:
         return f"split {form.version} {split_bytes(split, form).hex()}"
@@ -102,7 +99,7 @@ class Connector:
 @pytest.fixture(scope="module", params=RELEASES, ids=lambda known: f"{known.name}{known.is_base}")
 def connector(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Connector:
+) -> Iterator[Connector]:
     release: Release = request.param
     home = FlinkHome.cached("1.20.5")
     home.install()
@@ -119,10 +116,15 @@ def connector(
         files[-1].write_text(text)
     class_path = os.pathsep.join([str(folder), *first, f"{jars}/*", *map(str, home.jars)])
     subprocess.run(["javac", "-nowarn", "-d", folder, "-cp", class_path, *files], check=True)
-    compiled = Connector(release, class_path, "")
-    empty_row, _, factory = compiled._run([])[0].partition(" ")
-    assert empty_row == "aced000570"
-    return replace(compiled, factory=factory)
+    main = "splits.BaseSplits" if release.is_base else "splits.MysqlSplits"
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        ["java", "-cp", class_path, main], stdin=pipe, stdout=pipe, text=True
+    ) as process:
+        assert process.stdout is not None
+        empty_row, _, factory = process.stdout.readline().rstrip("\n").partition(" ")
+        assert empty_row == "aced000570"
+        yield Connector(release, process, factory)
 
 
 def forms(release: Release) -> list[CdcForm]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
 from flink_home import FlinkHome
-from support.flink_restore import Elements, KeyedState, RestoreError
+from support.flink_restore import RELEASES, Elements, KeyedState, RestoreError
 from support.sample_operators import BUFFER, CURRENCY_CONVERTER, SUMMARIZE
 from support.sample_rows import SAMPLES
+from support.slow_cases import nightly_unless
 
 if TYPE_CHECKING:
     from support.flink_restore import FlinkRestore, Operator
@@ -103,8 +105,12 @@ PRINTED: dict[str, tuple[str, list[Operator], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("flink", ["1.20.5", "2.2.1"])
-@pytest.mark.parametrize("text", PRINTED)
+@pytest.mark.parametrize(
+    ("text", "flink"),
+    nightly_unless(
+        {*zip(PRINTED, cycle(RELEASES), strict=False)}.__contains__, [*product(PRINTED, RELEASES)]
+    ),
+)
 def test_flink_prints_it(flink_restore: FlinkRestore, text: str, flink: str) -> None:
     sample, operators, config = PRINTED[text]
     assert text in dict(ROWS)

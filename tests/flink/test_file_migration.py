@@ -11,7 +11,8 @@ from support.file_jobs import file_jobs
 from support.nightly import nightly
 
 from savepoint_extensions.connectors.monitored_files import waiting_splits
-from savepoint_formats.errors import ConnectorWarning, MigrationError
+from savepoint_formats.errors import MigrationError
+from savepoint_formats.savepoint_warnings import ConnectorWarning
 from savepoint_formats.scan import ReadOptions
 from state_processor import Savepoint
 

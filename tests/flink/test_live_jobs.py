@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import ExitStack, closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,15 @@ from state_processor import (
     UnreachableError,
     live_snapshots,
     take_savepoint,
+    watch,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.filterwarnings("ignore::savepoint_formats.errors.NewestSnapshotWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::savepoint_formats.savepoint_warnings.NewestSnapshotWarning"
+)
 
 FLINK_1, FLINK_2 = "1.20.5", "2.2.1"
 
@@ -110,6 +114,28 @@ def test_jobs_are_listed_with_their_snapshots(cluster: Cluster) -> None:
     assert 0 <= of_orders[0]["age_seconds"] < 60
     (idle,) = [row for row in rows if row["job"] == "idle" and not row["kind"]]
     assert (idle["id"], idle["path"], idle["state"]) == (None, "", "RUNNING")
+
+
+def test_a_watch_follows_the_checkpoints_of_a_running_job(cluster: Cluster) -> None:
+    until_checkpoint(cluster)
+    # The job keeps one checkpoint, and takes one a second: some are gone before they are read.
+    answers = watch(f"{cluster.address}/orders", uids=["orders", "audit"]).rounds(every=0.1)
+    first, later = list(islice((answer for answer in answers if answer.measured), 2))
+    assert first.job == cluster.orders.job
+    assert {"order", "visit"} <= {it.state for it in first.states if it.operator == "orders"}
+    assert (first.id or 0) < (later.id or 0)
+    assert (first.problems, later.problems) == ((), ())
+    assert first.intact_id == first.id
+    assert {it.state for it in later.states} == {it.state for it in first.states}
+
+
+def test_a_watch_of_a_job_that_was_renamed_goes_on_when_it_is_back(cluster: Cluster) -> None:
+    until_checkpoint(cluster)
+    answers = watch(f"{cluster.address}/order").rounds(every=0)
+    answer = next(answers)
+    assert answer.id is None
+    assert "has no job 'order'" in answer.problems[0]
+    assert "has no job" in next(answers).problems[0]
 
 
 def test_a_job_without_a_checkpoint_says_so(cluster: Cluster) -> None:

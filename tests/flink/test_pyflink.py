@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Jobs = Callable[[str, str, str], tuple[PyFlinkJob, dict[str, Path]]]
 
 KINDS = [
-    ("process", "hashmap", "1.20.5"),
-    ("process", "hashmap", "2.2.1"),
+    pytest.param("process", "hashmap", "1.20.5", marks=nightly),
+    pytest.param("process", "hashmap", "2.2.1", marks=nightly),
     ("process", "rocksdb", "2.2.1"),
     ("thread", "hashmap", "1.20.5"),
 ]

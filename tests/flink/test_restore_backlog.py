@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.flink_restore import RELEASES, FlinkRestore, KeyedState, Operator, TimerService
+from support.nightly import nightly
 from support.sample_rows import in_order
 
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
@@ -68,7 +69,7 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     return result.files.savepoint
 
 
-@pytest.mark.parametrize("flink", RELEASES)
+@pytest.mark.parametrize("flink", [pytest.param(RELEASES[0], marks=nightly), RELEASES[1]])
 def test_the_savepoint_of_the_switch_has_state_and_the_timers_that_remain(
     flink_restore: FlinkRestore, written: str, flink: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from support.flink_restore import RELEASES, FlinkRestore, RestoreError
 from support.sample_operators import BUFFER, CURRENCY_CONVERTER, STATEFUL, SUMMARIZE
 from support.sample_rows import Sample, in_order, samples
+from support.slow_cases import few_by_day
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 STATES = [sample for sample in samples() if sample.facts["case"] == "states"]
 
 
-@pytest.mark.parametrize("sample", STATES, ids=str)
+@pytest.mark.parametrize("sample", few_by_day(STATES), ids=str)
 def test_a_copy_holds_what_the_original_does(
     flink_restore: FlinkRestore, tmp_path: Path, sample: Sample
 ) -> None:

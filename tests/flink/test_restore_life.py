@@ -11,7 +11,8 @@ from support.commands import run
 from support.java_jobs import JavaJobs, begun_with
 from support.nightly import nightly
 
-from savepoint_formats.errors import LostStateWarning, RescaleError
+from savepoint_formats.errors import RescaleError
+from savepoint_formats.savepoint_warnings import LostStateWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

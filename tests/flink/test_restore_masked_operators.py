@@ -31,7 +31,8 @@ RESULTS = {
 OF_EACH_ROW = ("rows", "all", "function", "with_rules", "listed", "sorted", "over")
 
 
-@pytest.mark.parametrize("release", [pytest.param("1.20.5", marks=nightly), "2.2.1"])
+@nightly
+@pytest.mark.parametrize("release", ["1.20.5", "2.2.1"])
 def test_all_timers_of_a_masked_savepoint_fire(
     spark: SparkSession, tmp_path: Path, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

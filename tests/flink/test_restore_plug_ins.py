@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support import prices_program
 from support.flink_restore import RELEASES
+from support.nightly import nightly
 from support.plug_ins import example_in
 from support.prices_jobs import KEYS, PricesJob, run_prices
 
@@ -58,7 +59,7 @@ def cents(text: str, *, more: int = 0) -> str:
 @pytest.mark.parametrize(
     ("flink", "backend", "form", "master"),
     [
-        (RELEASES[0], "hashmap", "CANONICAL", LOCAL),
+        pytest.param(RELEASES[0], "hashmap", "CANONICAL", LOCAL, marks=nightly),
         (RELEASES[1], "rocksdb", "NATIVE", CLUSTER),
         (RELEASES[1], "hashmap", "NATIVE", LOCAL),
     ],

@@ -20,7 +20,7 @@ from round_trip.trips import round_trip
 from support.flink_restore import BACKENDS, FlinkRestore
 from support.rewritten import Original, facts, of_corpus, sample, samples
 
-from savepoint_formats.errors import UnknownUidWarning
+from savepoint_formats.savepoint_warnings import UnknownUidWarning
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.flink_restore import LATEST, RELEASES
+from support.nightly import nightly
 from support.sink_jobs import ROWS, SinkJob, SinkJobs
 
 from state_processor import Savepoint
@@ -28,7 +30,7 @@ class Begun:
     open: str
 
 
-@pytest.fixture(scope="module", params=["1.20.5", "2.2.1", "2.3.0"])
+@pytest.fixture(scope="module", params=[*RELEASES, pytest.param(LATEST, marks=nightly)])
 def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Begun:
     folder = tmp_path_factory.mktemp(request.param)
     jobs = SinkJobs(request.param, folder)

@@ -6,7 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from support.flink_restore import LATEST, RELEASES
 from support.java_jobs import JavaJobs, begun_with
+from support.nightly import nightly
 
 from savepoint_extensions.connectors.kafka.versioned import Versioned
 from savepoint_extensions.connectors.source_splits.file_splits import FileSplit
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 LINES = 5000
 
 
-@pytest.fixture(params=["1.20.5", "2.2.1", "2.3.0"])
+@pytest.fixture(params=[*RELEASES, pytest.param(LATEST, marks=nightly)])
 def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> JavaJobs:
     (tmp_path / "files").mkdir()
     for name in ("a", "b"):

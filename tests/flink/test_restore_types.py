@@ -151,6 +151,36 @@ CASES = {
             "f6": None,
         },
     ),
+    "sql_by_names": Case(
+        Types.ROW_DATA([("id", "BIGINT"), ("name", "STRING")]),
+        "named_struct('name', 'Zoë', 'id', 1L)",
+        "ROW_DATA<ROW<`id` BIGINT, `name` STRING>>",
+        {"f0": 1, "f1": "Zoë"},
+    ),
+    "row_by_names": Case(
+        Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.STRING()]),
+        "struct('x' b, 5L a)",
+        "ROW<a LONG, b STRING>",
+        {"f0": 5, "f1": "x"},
+    ),
+    "pojo_by_names": Case(
+        ADDRESS,
+        "named_struct('zip', 7, 'city', 'Ulm')",
+        "POJO<shop.Address>",
+        {"city": "Ulm", "zip": 7},
+    ),
+    "tuple_by_position": Case(
+        Types.TUPLE([Types.STRING(), Types.LONG()]),
+        "named_struct('word', 'x', 'count', 5L)",
+        "TUPLE<STRING, LONG>",
+        {"f0": "x", "f1": 5},
+    ),
+    "array_of_texts": Case(
+        Types.OBJECT_ARRAY(Types.STRING()), "array('a', 'ß')", "OBJECT_ARRAY<STRING>", ["a", "ß"]
+    ),
+    "array_of_boxes": Case(
+        Types.OBJECT_ARRAY(Types.LONG()), "array(1L, null)", "OBJECT_ARRAY<LONG>", [1, None]
+    ),
     "sql_times": Case(
         Types.ROW_DATA(SQL_TIMES),
         f"named_struct('local', '{NANOS}', 'utc', '{NEVER}Z',"
@@ -191,6 +221,23 @@ def test_a_value_of_each_type_is_what_went_in(
     for name, case in CASES.items():
         assert row[name] == case.expected, name
         assert row[f"{name}s of a list"] == [case.expected] * 2, name
+
+
+def test_a_function_over_tables_gives_a_timestamp_for_an_instant(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path
+) -> None:
+    """As ``with_state`` takes it; without a kind, a row is an insert."""
+    instant, row = CASES["instant"], CASES["row_by_names"]
+    data = spark.range(1).selectExpr("'k' AS key", f"{instant.value} AS at", f"{row.value} AS row")
+    keyed = OperatorTransformation.bootstrap_with(data).key_by("key")
+    states = ValueStateDescriptor("at", instant.type), ValueStateDescriptor("row", row.type)
+    made = keyed.transform_batches(lambda table: table, *states)
+    Savepoint.create(spark).with_operator("made", made).write(str(tmp_path / "made"))
+    words = (KeyedState.value("at", instant.word), KeyedState.value("row", row.word))
+    for flink in RELEASES:
+        restored = flink_restore(tmp_path / "made", Operator("made", "STRING", words), flink=flink)
+        (shown,) = restored.keyed_state("made")
+        assert (shown["at"], shown["row"]) == (instant.expected, row.expected)
 
 
 @pytest.mark.parametrize("flink", RELEASES)

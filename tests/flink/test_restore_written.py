@@ -18,6 +18,7 @@ from support.flink_restore import (
     TimeWindows,
 )
 from support.sample_rows import Rows, in_order, rows_of
+from support.slow_cases import nightly_unless
 
 from state_processor import (
     AggregatingStateDescriptor,
@@ -277,6 +278,7 @@ def _elements(row: dict[str, Any]) -> list[Any]:
     return contents if isinstance(contents, list) else [contents]
 
 
+@pytest.mark.parametrize("written", nightly_unless((128).__eq__, [128, 300]), indirect=True)
 @pytest.mark.parametrize("flink", RELEASES)
 @pytest.mark.parametrize("parallelism", [1, 2, 4])
 def test_state_of_operators_is_dealt_out(

@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.nightly import nightly
 
 from state_processor import Savepoint
 
 SAMPLES = Path(__file__).parents[2] / "sample_savepoints"
+
+pytestmark = nightly
 
 
 @pytest.fixture(scope="module", params=["1.20.5", "2.2.1"])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from flink_home import FlinkHome
-from support.sample_rows import SAMPLES
 
 from state_processor import SqlChange, sql_diff
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.query_jobs import QueryServers
 
 pytestmark = pytest.mark.flink
 
@@ -116,7 +118,11 @@ PAIRS = {
 
 
 @pytest.fixture(scope="module", params=["1.20.5", "2.3.0"])
-def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plans(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    query_servers: QueryServers,
+) -> Path:
     folder = tmp_path_factory.mktemp("plans")
     for name, (query, options) in QUERIES.items():
         (folder / "queries" / name).mkdir(parents=True)
@@ -127,11 +133,7 @@ def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         }
         for file, text in files.items():
             (folder / "queries" / name / file).write_text(text)
-    home = FlinkHome.cached(request.param)
-    home.install()
-    classes = home.compiled([Path(__file__).parent / "plan_job", SAMPLES / "job"])
-    java = home.java(classes, ["-Xmx1g", f"-Djava.io.tmpdir={folder}"])
-    subprocess.run([*java, "plans.CompilePlans", str(folder / "queries")], check=True)
+    query_servers.of(request.param).compile(folder / "queries")
     return folder / "queries"
 
 

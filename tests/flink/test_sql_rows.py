@@ -16,18 +16,26 @@ FLINK = "2.2.1"
 TEXTS = {0: "a", 1: None, 2: "longer than a slot"}
 
 
-@pytest.fixture(scope="module", params=["hashmap", "rocksdb"])
-def savepoint(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Savepoint:
+BACKENDS = ("hashmap", "rocksdb")
+
+
+@pytest.fixture(scope="module")
+def savepoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """By backend; both jobs run in one cluster."""
     folder = tmp_path_factory.mktemp("sql")
     home = FlinkHome.cached(FLINK)
     home.install()
     classes = home.compiled([Path(__file__).parent / "sql_job", SAMPLES / "job"])
     java = home.java(classes, ["-Xmx1g", f"-Djava.io.tmpdir={folder}"])
-    command = [*java, "rows.SqlRows", str(folder), request.param]
+    command = [*java, "rows.SqlRows", str(folder), *BACKENDS]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return Savepoint.open(done.stdout.splitlines()[-1].removeprefix("file:"))
+    paths = done.stdout.splitlines()[-len(BACKENDS) :]
+    return dict(zip(BACKENDS, paths, strict=True))
+
+
+@pytest.fixture(params=BACKENDS)
+def savepoint(request: pytest.FixtureRequest, savepoints: dict[str, str]) -> Savepoint:
+    return Savepoint.open(savepoints[request.param].removeprefix("file:"))
 
 
 def test_lists_of_accumulators_are_lists(savepoint: Savepoint) -> None:

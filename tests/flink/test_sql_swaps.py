@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+    from support.query_jobs import QueryServers
 
 pytestmark = pytest.mark.flink
 
@@ -60,7 +61,10 @@ class Outcome:
 
 @pytest.fixture(scope="module", params=[pytest.param("1.20.5", marks=nightly), "2.3.0"])
 def outcome(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, spark: SparkSession
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    spark: SparkSession,
+    query_servers: QueryServers,
 ) -> Outcome:
     folder = tmp_path_factory.mktemp("swapped")
     write_tables(folder)
@@ -70,7 +74,8 @@ def outcome(
         for name, group in groups.items()
         for is_swapped in (False, True)
     }
-    jobs = Jobs(request.param, folder, {_job(*it): query for it, query in queries.items()})
+    server = query_servers.of(request.param)
+    jobs = Jobs(server, folder, {_job(*it): query for it, query in queries.items()})
     asked = {}
     for name in groups:
         asked[name, "old"] = jobs.job(_job(name, False), "start", "half")

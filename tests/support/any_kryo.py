@@ -15,7 +15,7 @@ from savepoint_formats.values.kryo.collections import LIST_FORMS, MAP_FORMS
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject
 from savepoint_formats.values.kryo.writer import write_nodes
-from support.any_layout import LONGS, ints
+from support.scalar_layouts import LONGS, ints
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass

@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 
 MAX_PARALLELISM = 4
 EVERYTHING = KeyGroupRange(0, MAX_PARALLELISM - 1)
+EVERYTHING_IN_ORDER = tuple(EVERYTHING)
 
 BASE = "org.apache.flink.api.common.typeutils.base."
 STATE = "org.apache.flink.runtime.state."
 
 
 def utf(text: str) -> bytes:
-    data = text.encode()
+    data = text.encode("utf-8", "surrogatepass")
     return struct.pack(">H", len(data)) + data
 
 
@@ -146,15 +147,19 @@ def base_handle(data: bytes, starts: Mapping[int, int], handle_type: int) -> Key
 
 
 def canonical_base(
-    head: bytes, entries: Iterable[tuple[int, int, bytes, bytes]]
+    head: bytes,
+    entries: Iterable[tuple[int, int, bytes, bytes]],
+    order: Sequence[int] = EVERYTHING_IN_ORDER,
 ) -> KeyGroupsHandle:
     """A canonical file of entries: key group, state, key behind the prefix, value."""
     data, starts = bytearray(head), {}
     groups: dict[int, list[tuple[int, bytes, bytes]]] = {}
     for group, state, key, value in entries:
         groups.setdefault(group, []).append((state, bytes([group]) + key, value))
-    for group, own in sorted(groups.items()):
-        starts[group] = len(data)
+    for group in order:
+        if group not in groups:
+            continue
+        own, starts[group] = groups[group], len(data)
         own.sort(key=lambda entry: entry[0])
         data += struct.pack(">H", own[0][0])
         for index, (state, key, value) in enumerate(own):

@@ -41,6 +41,9 @@ HOSTILE = (
     "\U000e0041<script>alert(1)</script>[bold]x[/bold] %s{0} '\"` $(touch mine); DROP TABLE x --"
 )
 
+HALF = "\ud83d"
+"""Half a surrogate pair, which Java writes into a state's name, and UTF-8 doesn't have."""
+
 
 def hostile_savepoint(path: Path, uids: Sequence[str] = (HOSTILE,)) -> Path:
     """A savepoint whose operators, states, classes, fields, file, keys and values have the text."""
@@ -48,6 +51,8 @@ def hostile_savepoint(path: Path, uids: Sequence[str] = (HOSTILE,)) -> Path:
     values = (STRING, LONG, pojo(f"shop.{HOSTILE}", {HOSTILE: STRING, "n": LONG}))
     states = [meta_info(f"{HOSTILE}{n}", "VALUE", one) for n, one in enumerate(values)]
     states.append(meta_info("map", "MAP", map_of(STRING, LONG)))
+    states.append(meta_info(f"half {HALF}", "VALUE", LONG))
+    states.append(meta_info(f"more {HALF}", "MAP", map_of(STRING, LONG)))
     states.append(meta_info("unknown", "VALUE", kryo_of(f"shop.{HOSTILE}")))
     text, number = encoded(Text(), HOSTILE), encoded(Long(), 7)
     group = group_of(HOSTILE)

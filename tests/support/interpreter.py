@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from support.nightly import is_night
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+# For a few rows, Spark compiles code longer than it runs. At night it works as users have it.
+_BY_DAY = """
+spark.sql.codegen.wholeStage     false
+spark.sql.codegen.factoryMode    NO_CODEGEN
+spark.sql.shuffle.partitions     2
+spark.sql.streaming.pollingDelay 100ms
+"""
 
 # Beside what a program prints, the line with the mark says how it ended.
 _LOOP = """
@@ -38,8 +50,13 @@ class Interpreter:
     def running(cls, folder: Path) -> Iterator[Interpreter]:
         """A process in a folder, until the context is left."""
         command, pipe = [sys.executable, "-c", _LOOP], subprocess.PIPE
-        with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, text=True) as process:
-            yield cls(process)
+        with tempfile.TemporaryDirectory() as settings:
+            Path(settings, "spark-defaults.conf").write_text("" if is_night() else _BY_DAY, "utf-8")
+            own = {**os.environ, "SPARK_CONF_DIR": settings}
+            with subprocess.Popen(
+                command, cwd=folder, env=own, stdin=pipe, stdout=pipe, text=True
+            ) as process:
+                yield cls(process)
 
     def run(self, code: str) -> str:
         """Runs a program; returns the traceback of the error that ended it, if one did."""

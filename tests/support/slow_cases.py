@@ -19,14 +19,14 @@ _FAST = frozenset(
     (
         *("currency-2.2.1-hashmap-canonical", "objects-1.20.5-rocksdb-native"),
         *("sql-2.2.1-rocksdb-native", "states-1.20.5-hashmap-compressed"),
-        *("states-2.2.1-hashmap-native", "states-2.2.1-rocksdb-incremental"),
+        *("currency-2.2.1-hashmap-native", "states-2.2.1-rocksdb-incremental"),
         *("windows-1.20.5-rocksdb-native", "windows-2.2.1-hashmap-canonical"),
     )
 )
 """The samples that stand for others: each job, each backend, each form but a changelog."""
 
-_RARE_FORMS = ("-changelog", "-filemerging", "-heaptimers")
-"""The ends of names of samples whose form no other sample has."""
+_BY_DAY = ("-changelog", "-filemerging", "-heaptimers", "states-2.2.1-hashmap-native")
+"""The ends of names of samples whose form no other sample has, and the slowest one of a form that is fast."""
 
 
 def slow_unless(is_fast: Callable[[CaseT], bool], cases: Iterable[CaseT]) -> list[ParameterSet]:
@@ -62,7 +62,7 @@ def nightly_unless(
 def is_by_day(case: object) -> bool:
     """Whether a sample stands for others, or has a form that no other has."""
     first = case[0] if isinstance(case, tuple) else case
-    return stands_for_others(case) or str(first).partition("/")[0].endswith(_RARE_FORMS)
+    return stands_for_others(case) or str(first).partition("/")[0].endswith(_BY_DAY)
 
 
 def few_by_day(cases: Iterable[CaseT]) -> list[ParameterSet]:

@@ -41,6 +41,12 @@ def executors_of(pid: int) -> Iterator[int]:
     return (process for process in below if "CoarseGrainedExecutorBackend" in _words(process))
 
 
+def executor_id(pid: int) -> str:
+    """Spark's name of an executor; empty if it has died."""
+    _, _, rest = _words(pid).partition("--executor-id\0")
+    return rest.partition("\0")[0]
+
+
 def _below(pid: int, tree: dict[int, int]) -> Iterator[int]:
     """The processes that a process has started, and those that these have."""
     for process, parent in tree.items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PROGRAM = "import sys; sys.argv[0] = 'savepoint'; from savepoint_cli.start import main; main()"
 _MARK = "STOPPED_PROGRAM"
 _LONGEST_SECONDS = 120.0
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 120.0
 
 # Java and Spark print these when they start.
 _OF_START = ("WARNING: Using incubator", "Setting default log level", "To adjust logging level")

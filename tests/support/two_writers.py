@@ -373,9 +373,7 @@ def main() -> int:
     parser.add_argument("--store", choices=["disk", "s3"], default="disk")
     options = parser.parse_args()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    ends: Counter[str] = Counter()
-    faults: Counter[str] = Counter()
-    strikes: Counter[str] = Counter()
+    ends, faults, strikes = Counter[str](), Counter[str](), Counter[str]()
     end = time.monotonic() + options.minutes * 60
     with (
         stored(options.store) as place_of,

@@ -24,7 +24,12 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "sample_savepoints" / "currency-2.2.1-rocksdb-native"
 PAGES = (
     *("README.md", "docs/index.md", "docs/tutorial.md"),
-    *(f"docs/how-to/{path.name}" for path in sorted((ROOT / "docs" / "how-to").glob("*.md"))),
+    *("docs/exit-codes.md", "docs/from-flink-sql.md", "docs/security.md"),
+    *(
+        str(path.relative_to(ROOT))
+        for folder in ("how-to", "incidents")
+        for path in sorted((ROOT / "docs" / folder).glob("*.md"))
+    ),
 )
 WITH_PYTHON = PAGES[:3]
 """Pages whose Python is run, too; the tests run that of all pages with extras."""
@@ -51,15 +56,31 @@ def main(light: str, full: str, *pages: str) -> None:
                 ]
                 if is_sample and not NEEDED.search(run.stderr):
                     same = _run([full, *call[1:]], folder) if call[0] == light else run
-                    if (run.returncode, run.stdout) != (same.returncode, same.stdout):
+                    if (run.returncode, _plain(run)) != (same.returncode, _plain(same)):
                         wrong.append(
                             f"{page}: {shlex.join(call)[:150]}: {run.stderr or run.stdout}"
                         )
+    wrong += _faults_of_demo(light, full)
     print(
         f"{count} commands and blocks of {len(pages or PAGES)} pages without extras, {len(wrong)} wrong"
     )
     if wrong:
         raise SystemExit("\n".join(wrong))
+
+
+def _plain(run: subprocess.CompletedProcess[str]) -> str:
+    """What a call has printed, without the time of it."""
+    return re.sub(r"^at\t.*", "", run.stdout, flags=re.MULTILINE)
+
+
+def _faults_of_demo(light: str, full: str) -> Iterator[str]:
+    """What the walk of ``savepoint demo`` does other than where all extras are installed."""
+    shown = []
+    for command in (light, full):
+        with tempfile.TemporaryDirectory() as folder:
+            shown.append(_run([command, "demo"], folder))
+    if shown[0].returncode or shown[0].stdout != shown[1].stdout:
+        yield f"savepoint demo: {shown[0].stderr or shown[0].stdout}"
 
 
 def _calls(page: Path, folder: Path, light: str) -> Iterator[tuple[str, list[str], bool]]:
@@ -77,15 +98,21 @@ def _calls(page: Path, folder: Path, light: str) -> Iterator[tuple[str, list[str
                     True,
                 )
             continue
-        for line in block[2].replace("\\\n", " ").splitlines():
-            if found := re.search(r"(?:^\s*|/|&& )savepoint ([a-z-]+ .*)", line):
-                words = _words(found[1])
-                if words[0] not in ENDLESS:
-                    is_sample = any(word.startswith("sample_savepoints/") for word in words)
-                    yield text[: block.start()], [light, *_replaced(words, folder)], is_sample
+        for line in lines_of(block[2]):
+            words = words_of(line)
+            is_sample = any(word.startswith("sample_savepoints/") for word in words)
+            yield text[: block.start()], [light, *_replaced(words, folder)], is_sample
 
 
-def _words(text: str) -> list[str]:
+def lines_of(block: str) -> Iterator[str]:
+    """The calls of the command in a block, without those that wait for somebody."""
+    for line in block.replace("\\\n", " ").splitlines():
+        found = re.search(r"(?:^\s*|/|&& )savepoint ([a-z-]+ .*)", line)
+        if found and words_of(found[1])[0] not in ENDLESS:
+            yield found[1]
+
+
+def words_of(text: str) -> list[str]:
     lexer = shlex.shlex(text, posix=True, punctuation_chars="|;&<>")
     lexer.whitespace_split = True
     words: list[str] = []

@@ -77,6 +77,7 @@ def test_damaged_input_breaks_no_promise(name: str, samples: Path) -> None:
     assert [str(failure) for failure in report.failures.values()] == []
 
 
+@pytest.mark.usefixtures("slow")
 def test_an_input_that_ends_its_process_is_a_find(tmp_path: Path) -> None:
     last = LastInput(tmp_path / "last")
     for data in (b"one", b"two"):

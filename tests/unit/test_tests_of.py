@@ -9,12 +9,14 @@ from support.tests_of import ROOT, files_of, product_modules
 ENTRY = "savepoint_cli.start"
 
 
+@pytest.mark.usefixtures("slow")
 def test_each_module_has_tests() -> None:
     modules = [name for name, path in product_modules().items() if path.stem != "__init__"]
     modules.remove(ENTRY)
     assert [name for name in modules if not files_of(name)] == []
 
 
+@pytest.mark.usefixtures("slow")
 def test_the_end_of_a_name_finds_the_files_that_import_the_module() -> None:
     tests = files_of("key_groups.ranges")
     assert ROOT / "tests/unit/formats/key_groups/test_ranges.py" in tests

@@ -13,8 +13,10 @@ import org.apache.flink.table.api.TableEnvironment;
  * option per line, {@code NAME/query.sql} an insert per line. Writes {@code NAME/plan.json}.
  */
 public final class CompilePlans {
-  public static void main(String[] arguments) throws Exception {
-    try (Stream<Path> folders = Files.list(Path.of(arguments[0]))) {
+  private CompilePlans() {}
+
+  static void compile(Path queries) throws Exception {
+    try (Stream<Path> folders = Files.list(queries)) {
       for (Path folder : folders.sorted().toList()) {
         Files.writeString(folder.resolve("plan.json"), plan(folder));
       }

@@ -109,7 +109,7 @@ final class RowsSource implements Source<RowData, RowsSource.Place, Boolean> {
             if (line < end()) {
                 return InputStatus.MORE_AVAILABLE;
             }
-            MigrationJobs.read(file);
+            QueryServer.read(file);
             return endsAtHalf ? InputStatus.NOTHING_AVAILABLE : InputStatus.END_OF_INPUT;
         }
 

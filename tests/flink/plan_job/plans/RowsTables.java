@@ -159,7 +159,7 @@ public final class RowsTables implements DynamicTableSourceFactory, DynamicTable
                 @Override
                 public DataStreamSink<?> consumeDataStream(
                         ProviderContext provider, DataStream<RowData> rows) {
-                    return rows.map(row -> MigrationJobs.emitted(format.text(row, name)))
+                    return rows.map(row -> QueryServer.emitted(format.text(row, name)))
                             .setParallelism(1)
                             .sinkTo(new DiscardingSink<>())
                             .setParallelism(1);

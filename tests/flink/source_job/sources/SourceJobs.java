@@ -55,6 +55,8 @@ public final class SourceJobs {
                 answers.println(json.writeValueAsString(answer));
             }
         }
+        // A reader of the source that reads files before others may wait for ever after its job ended.
+        System.exit(0);
     }
 
     private static String run(LocalCluster cluster, String savepoint, String folder, String target)

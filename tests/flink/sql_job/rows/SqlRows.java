@@ -1,6 +1,8 @@
 package rows;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.core.execution.SavepointFormatType;
@@ -11,9 +13,9 @@ import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import shop.LocalCluster;
 
 /**
- * Takes a savepoint of a query over three rows that come again and again.
+ * Takes savepoints of a query over three rows that come again and again, one per backend.
  *
- * <p>Arguments: the folder for it, the backend. The last line that it prints is its path.
+ * <p>Arguments: the folder for them, the backends. The last lines that it prints are the paths, in this order.
  */
 public final class SqlRows {
     private static final String[] STATEMENTS = {
@@ -32,8 +34,30 @@ public final class SqlRows {
     private SqlRows() {}
 
     public static void main(String[] args) throws Exception {
+        List<String> backends = List.of(args).subList(1, args.length);
+        try (LocalCluster cluster = LocalCluster.start(new Configuration(), backends.size())) {
+            List<JobID> jobs = new ArrayList<>();
+            for (String backend : backends) {
+                JobGraph graph = graph(backend);
+                cluster.submit(graph);
+                jobs.add(graph.getJobID());
+            }
+            for (JobID job : jobs) {
+                cluster.awaitRunning(job);
+            }
+            // Each of three rows has come by then, all but certainly.
+            Thread.sleep(2_000);
+            String target = Path.of(args[0]).toUri().toString();
+            for (JobID job : jobs) {
+                System.out.println(cluster.savepoint(job, target, SavepointFormatType.CANONICAL));
+                cluster.cancel(job);
+            }
+        }
+    }
+
+    private static JobGraph graph(String backend) throws Exception {
         Configuration configuration = new Configuration();
-        configuration.setString("state.backend.type", args[1]);
+        configuration.setString("state.backend.type", backend);
         configuration.setString("parallelism.default", "1");
         StreamExecutionEnvironment env =
                 StreamExecutionEnvironment.getExecutionEnvironment(configuration);
@@ -44,16 +68,6 @@ public final class SqlRows {
         StreamStatementSet inserts = tables.createStatementSet();
         inserts.addInsertSql(INSERT);
         inserts.attachAsDataStream();
-        JobGraph graph = env.getStreamGraph().getJobGraph();
-        try (LocalCluster cluster = LocalCluster.start(configuration, 1)) {
-            cluster.submit(graph);
-            JobID job = graph.getJobID();
-            cluster.awaitRunning(job);
-            // Each of three rows has come by then, all but certainly.
-            Thread.sleep(2_000);
-            String target = Path.of(args[0]).toUri().toString();
-            System.out.println(cluster.savepoint(job, target, SavepointFormatType.CANONICAL));
-            cluster.cancel(job);
-        }
+        return env.getStreamGraph().getJobGraph();
     }
 }
