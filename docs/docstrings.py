@@ -14,7 +14,7 @@ import griffe
 import state_processor
 
 # The page of errors says it once for all of them.
-_SAID_BY_THE_PAGE = {"savepoint_formats.errors"}
+_SAID_BY_THE_PAGE = {"savepoint_formats.errors", "savepoint_formats.savepoint_warnings"}
 
 
 class MarkdownDocstrings(griffe.Extension):
