@@ -26,6 +26,7 @@ Flink: FLIP-327.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
@@ -42,7 +43,7 @@ from savepoint_extensions.mixed_mode.stream_function import (
     StreamFunction,
     stream_plan,
 )
-from savepoint_formats.errors import SavepointNotFoundError
+from savepoint_formats.errors import JobError, SavepointNotFoundError
 from savepoint_formats.locations import Location, absolute
 from savepoint_functions.functions import (
     MAX_WATERMARK,
@@ -75,6 +76,9 @@ FIRST_BACKLOG_BATCH = -(2**62)
 """The number of the first batch of a backlog that is streamed."""
 
 _ROWS_PER_FILE = 100_000
+
+# Spark starts a Python process for each stream with state, and gives it ten seconds, however busy the machine is.
+_RESTARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +334,18 @@ class MixedModeJob:
         return Savepoint.load(spark, path, uids=[self.settings.uid]), watermark
 
     def _drained(self, path: str, output: Output, on_progress: Tell | None) -> CommittedBatch:
-        """Runs the stream to its last row and writes a savepoint there; timers stay."""
+        """Runs the stream to its last row and writes a savepoint there; timers stay.
+
+        A stream whose processes have died goes on behind its last committed batch.
+        """
+        for _ in range(_RESTARTS):
+            with suppress(JobError):
+                return self._drained_at_once(path, output, on_progress)
+        return self._drained_at_once(path, output, on_progress)
+
+    def _drained_at_once(
+        self, path: str, output: Output, on_progress: Tell | None
+    ) -> CommittedBatch:
         begun = self._backlog(output, on_progress)
         with self._started(*begun, output, on_progress, until_end=True) as running:
             running.await_termination()

@@ -225,6 +225,33 @@ def test_a_streamed_backlog_comes_in_the_order_of_its_timestamps(
         Backlog.of(backlog, function, settings.schema).run(f"{tmp_path}/alone", "windows")
 
 
+def test_a_streamed_backlog_begins_again_when_a_process_of_python_starts_too_late(
+    spark: SparkSession,
+    live: StreamedRows,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    slow: None,
+) -> None:
+    python, was_late = tmp_path / "python", tmp_path / "was-late"
+    python.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *driver_worker*) [ -e {was_late} ] || {{ touch {was_late}; sleep 12; }};; esac\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    past = keyed(spark.createDataFrame([("a", 1), ("a", 2), ("b", 3)], COLUMNS))
+    windows = past.window(TumblingWindows(10)).reduce(max, Types.LONG(), "at")
+    settings, folder = OperatorSettings("windows", "at BIGINT"), str(tmp_path / "job")
+    backlog, live_rows = past.with_options({DURING_BACKLOG: 1}), keyed(live.frame(spark))
+    live.put([("c", 70)])
+    job = MixedModeJob.of(backlog, live_rows, windows.operator, settings, folder)
+    job.finish(f"{folder}/last", ParquetOutput(f"{folder}/rows"))
+    assert was_late.exists()
+    rows = spark.read.parquet(f"{folder}/rows").select("at").collect()
+    assert sorted(row["at"] for row in rows) == [2, 3, 70]
+
+
 class TestRefused:
     def test_what_is_no_pair_of_backlog_and_stream(
         self, live: StreamedRows, past: KeyedRowsTransformation, spark: SparkSession
