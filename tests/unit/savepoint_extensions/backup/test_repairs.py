@@ -1,0 +1,156 @@
+"""Files of earlier backups whose bytes are wrong are named and repaired if they are checked."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.backed_up import job_at, tables_of
+from support.commands import run
+
+from savepoint_extensions.backup import shared_files
+from state_processor import Savepoint
+
+
+def test_a_rotten_file_of_earlier_backups_is_copied_anew_if_files_are_checked(
+    tmp_path: Path,
+) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    Savepoint.open(snapshot).backup(onto)
+    victim = max((onto / "shared").iterdir(), key=lambda path: path.stat().st_size)
+    data = victim.read_bytes()
+    victim.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    blind = Savepoint.open(snapshot).backup(onto)
+    assert (blind.copied_files, blind.check, blind.damaged) == (0, "sizes", ())
+    code, text = run("backup", snapshot, onto, "--check", "--output", "json")
+    made = json.loads(text)
+    assert (code, made["copied_files"], made["copied_size"]) == (0, 1, len(data))
+    assert (made["check"], made["damaged"], made["repaired"]) == (
+        "bytes",
+        [victim.name],
+        [victim.name],
+    )
+    assert victim.read_bytes() == data
+    for path in (blind.path, made["path"]):
+        assert Savepoint.open(path).verify_replica(snapshot).is_complete
+    again = Savepoint.open(snapshot).backup(onto, check=True)
+    assert (again.copied_files, again.damaged) == (0, ())
+    with pytest.raises(ValueError, match="reads no files"):
+        Savepoint.open(snapshot).backup(onto, check=True, dry_run=True)
+
+
+def test_later_backups_use_the_new_copy_of_a_rotten_file(tmp_path: Path) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    Savepoint.open(snapshot).backup(onto)
+    # The names of copies differ by chance, and so does their order in a list.
+    for round_number in range(4):
+        victim = max((onto / "shared").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        rot(victim)
+        assert victim.name in Savepoint.open(snapshot).backup(onto, check=True).damaged
+        later = Savepoint.open(snapshot).backup(onto)
+        assert (later.copied_files, later.damaged) == (0, ())
+        assert Savepoint.open(later.path).verify_replica(snapshot).is_complete, round_number
+
+
+def test_a_file_that_vanishes_while_files_are_checked_is_copied_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    Savepoint.open(snapshot).backup(onto)
+    victim = max((onto / "shared").iterdir(), key=lambda path: path.stat().st_size)
+    check = shared_files._damaged
+
+    def meanwhile(*arguments: Any) -> tuple[str, ...]:
+        victim.unlink()
+        return check(*arguments)
+
+    monkeypatch.setattr(shared_files, "_damaged", meanwhile)
+    made = Savepoint.open(snapshot).backup(onto, check=True)
+    assert (made.damaged, made.copied_files) == ((victim.name,), 1)
+    assert Savepoint.open(made.path).verify_replica(snapshot).is_complete
+
+
+def test_a_file_that_the_disk_cannot_read_is_repaired_and_the_others_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    first = Savepoint.open(snapshot).backup(onto)
+    victim, rotten = sorted((onto / "shared").iterdir(), key=lambda path: path.stat().st_size)[-2:]
+    data = victim.read_bytes()
+    rot(rotten)
+    check = shared_files._damaged
+
+    def meanwhile(*arguments: Any) -> tuple[str, ...]:
+        victim.unlink()
+        victim.symlink_to("/proc/self/mem")  # its first byte can't be read: EIO
+        return check(*arguments)
+
+    monkeypatch.setattr(shared_files, "_damaged", meanwhile)
+    made = Savepoint.open(snapshot).backup(onto, check=True)
+    assert {*made.damaged} == {*made.repaired} == {victim.name, rotten.name}
+    assert (victim.is_symlink(), victim.read_bytes()) == (False, data)
+    for path in (first.path, made.path):
+        assert Savepoint.open(path).verify_replica(snapshot).is_complete
+
+
+def test_a_cut_file_is_repaired_if_files_are_checked(tmp_path: Path) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    first = Savepoint.open(snapshot).backup(onto)
+    victim = max((onto / "shared").iterdir(), key=lambda path: path.stat().st_size)
+    data = victim.read_bytes()
+    victim.write_bytes(data[:-1])
+    made = Savepoint.open(snapshot).backup(onto, check=True)
+    assert (made.damaged, made.repaired, made.copied_files) == ((victim.name,), (victim.name,), 1)
+    assert victim.read_bytes() == data
+    assert Savepoint.open(first.path).verify_replica(snapshot).is_complete
+    assert Savepoint.open(snapshot).backup(onto, check=True).damaged == ()
+
+
+def test_a_file_that_cannot_be_repaired_leaves_a_complete_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    Savepoint.open(snapshot).backup(onto)
+    victim, rotten = sorted((onto / "shared").iterdir(), key=lambda path: path.stat().st_size)[-2:]
+    rot(victim)
+    rot(rotten)
+    check = shared_files._damaged
+
+    def meanwhile(*arguments: Any) -> tuple[str, ...]:
+        damaged = check(*arguments)
+        victim.unlink()
+        (victim / "inner").mkdir(parents=True)  # no file can take its place
+        return damaged
+
+    monkeypatch.setattr(shared_files, "_damaged", meanwhile)
+    made = Savepoint.open(snapshot).backup(onto, check=True)
+    assert {*made.damaged} == {victim.name, rotten.name}
+    assert made.repaired == (rotten.name,)
+    assert Savepoint.open(made.path).verify_replica(snapshot).is_complete
+    assert [path.name for path in (onto / "writes").iterdir() if "part" in path.name] == []
+
+
+def test_a_rotten_file_that_the_snapshot_lacks_is_named_with_the_exit_code_of_damage(
+    tmp_path: Path,
+) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    Savepoint.open(snapshot).backup(onto)
+    table = tmp_path / "job" / "shared" / Path(tables_of(snapshot)[0].path).name
+    data = table.read_bytes()
+    table.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
+    (victim,) = (path for path in (onto / "shared").iterdir() if path.read_bytes() == data)
+    rot(victim)
+    code, text = run("backup", snapshot, onto, "--check", "--output", "json")
+    made = json.loads(text)
+    assert (code, made["damaged"], made["repaired"]) == (1, [victim.name], [])
+    assert Savepoint.open(made["path"]).verify_replica(snapshot).is_complete
+
+
+def rot(file: Path) -> None:
+    """Turns a bit of a file, whose times stay."""
+    stat, data = file.stat(), file.read_bytes()
+    file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
