@@ -55,10 +55,12 @@ class Retention:
     def kept(self, backups: Iterable[StoredBackup], now: datetime) -> dict[str, str]:
         """Names of the backups of one job that are kept, and why. Times are in UTC.
 
-        The newest one always stays, however old it is, and one from the future, too.
+        The newest one always stays, however old it is. One from the future stays, too, and takes no
+        other one's place: if a clock was wrong once, it may be older than all others.
         """
-        newest_first = sorted(backups, key=lambda backup: (backup.time, backup.name), reverse=True)
+        all_newest_first = sorted(backups, key=lambda it: (it.time, it.name), reverse=True)
         now = now.astimezone(UTC)
+        newest_first = [backup for backup in all_newest_first if backup.time <= now]
         reasons = {newest_first[0].name: "the newest"} if newest_first else {}
         for count, unit in self.parts:
             word, number, shown = _UNITS[unit]
@@ -69,7 +71,7 @@ class Retention:
                 if period > number(now) - count:
                     reason = f"the newest of the {word} {backup.time.strftime(shown)}"
                     reasons.setdefault(backup.name, reason)
-        for backup in newest_first:
+        for backup in all_newest_first:
             if backup.time > now:
-                reasons.setdefault(backup.name, "its time is yet to come: the clock was changed")
+                reasons[backup.name] = "its time is yet to come: the clock was changed"
         return reasons

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -55,9 +56,32 @@ def test_units() -> None:
 def test_the_newest_stays_however_old_and_so_does_what_is_yet_to_come() -> None:
     old = [datetime(2001, 1, day, tzinfo=UTC) for day in (1, 2, 3)]
     assert kept("1h", *old) == ["20010103T000000Z"]
-    future = [NOW + timedelta(days=days) for days in (2, 3)]
-    assert len(kept("1h", *old, *future)) == 2
     assert kept("7d") == []
+
+
+def test_a_backup_from_the_future_stays_and_takes_no_other_ones_place() -> None:
+    """The clock was wrong when it was made, so it may be older than all others."""
+    past = [NOW - timedelta(hours=hours) for hours in (1, 2, 30)]
+    names = kept("1h,2d", *past)
+    assert names == ["20261129T060000Z", "20261130T110000Z"]
+    for future in (NOW + timedelta(seconds=1), NOW + timedelta(hours=5), NOW.replace(year=2099)):
+        assert kept("1h,2d", *past, future) == sorted([*names, f"{future:%Y%m%dT%H%M%SZ}"])
+
+
+@pytest.mark.parametrize("hours", [-12, -3.5, 0, 5.75, 14])
+def test_periods_are_those_of_utc_whatever_the_zone_of_the_clock(hours: float) -> None:
+    zone = timezone(timedelta(hours=hours))
+    times = [NOW - timedelta(hours=hour) for hour in range(50)]
+    names = Retention.of("3h,2d").kept(map(backup, times), NOW.astimezone(zone))
+    assert sorted(names) == kept("3h,2d", *times)
+
+
+def test_both_hours_that_summer_time_repeats_are_hours() -> None:
+    """In Berlin, 2 o'clock comes twice on this day; in UTC, it is 0 and 1 o'clock."""
+    berlin = ZoneInfo("Europe/Berlin")
+    twice = [datetime(2026, 10, 25, 2, 30, fold=fold, tzinfo=berlin) for fold in (0, 1)]
+    names = Retention.of("2h").kept([backup(it.astimezone(UTC)) for it in twice], twice[1])
+    assert sorted(names) == ["20261025T003000Z", "20261025T013000Z"]
 
 
 @given(
