@@ -3,11 +3,14 @@
 A copy may name its files otherwise: ``backup`` and ``copy`` do. So handles are compared in pairs, as they
 follow each other in both ``_metadata``, and everything else in these must be equal. Files of the copy
 are looked for in its own directories alone: an absolute path may lead to the files of the snapshot.
+A link to a file of the snapshot is no copy: it goes with the file, or rots with it.
 """
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +19,7 @@ from savepoint_extensions.backup.backup_store import digest_of
 from savepoint_extensions.backup.originals import THREADS, plain_handle
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.errors import SavepointError, UnreachableError
-from savepoint_formats.locations import METADATA_FILE, SnapshotDirectory
+from savepoint_formats.locations import METADATA_FILE, Location, SnapshotDirectory
 from savepoint_formats.metadata import (
     FileKind,
     MetadataVersion,
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
     Depth = Literal["quick", "deep"]
 
 _CHUNK_SIZE = 4 << 20
+
+_OWN_FILE = "it is the snapshot's own file, or a link to it, expected a copy"
+_ALL = "all of the snapshot that is not in the copy; its files are not compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,16 @@ def replica_check(copy: Snapshot, source: Snapshot, depth: Depth = "deep") -> Re
 
 
 def _metadata_faults(copy: Snapshot, source: Snapshot) -> Iterator[Fault]:
-    """Differences of ``_metadata`` apart from names of files."""
+    """What is wrong with ``_metadata``: names of files may differ, and nothing else."""
+    own, other = (
+        Location(it.location.filesystem, f"{it.location.path}/{METADATA_FILE}")
+        for it in (copy.directory, source.directory)
+    )
+    if _is_same_file(own, other):
+        yield Fault(
+            Severity.DAMAGE, Check.METADATA, _OWN_FILE, file=copy.directory.metadata_path, cost=_ALL
+        )
+        return
     ours, theirs = _nameless(copy.metadata), _nameless(source.metadata)
     if ours == theirs:
         return
@@ -160,7 +175,7 @@ def _metadata_faults(copy: Snapshot, source: Snapshot) -> Iterator[Fault]:
             Check.METADATA,
             f"it is no copy of {without_secrets(source.path)}: {problem}",
             file=copy.directory.metadata_path,
-            cost="all of the snapshot that is not in the copy; its files are not compared",
+            cost=_ALL,
         )
 
 
@@ -198,9 +213,8 @@ def _compared(
 ) -> tuple[int, Fault | None]:
     """Bytes of a file, and what is wrong with its copy."""
     mine, other = ours.file(pair.copy), theirs.file(pair.original)
-    if mine.location is not None and mine.location == other.location:
-        problem = "it is the snapshot's own file, expected a copy"
-        return 0, _fault(mine, problem, max(pair.reference.stream.size, 0))
+    if mine.location is not None and _is_same_file(mine.location, other.location):
+        return 0, _fault(mine, _OWN_FILE, max(pair.reference.stream.size, 0))
     try:
         expected = _size(other)
         size = _size(mine)
@@ -226,6 +240,16 @@ def _compared(
         problem = f"its SHA-256 is {digest}, and its name says another one"
         return expected, _fault(mine, problem, expected)
     return expected, None
+
+
+def _is_same_file(ours: Location, theirs: Location | None) -> bool:
+    """Whether both are one file, by its name or by a link."""
+    if theirs is None or ours == theirs:
+        return theirs is not None
+    if ours.is_local and theirs.is_local:
+        with suppress(OSError):  # a missing file is a fault of its own
+            return os.path.samefile(ours.path, theirs.path)
+    return False
 
 
 def _fault(file: StateFile, problem: str, size: int) -> Fault:

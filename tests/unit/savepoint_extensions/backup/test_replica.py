@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -208,7 +209,32 @@ def test_a_copy_that_leads_to_the_snapshots_own_files_is_none(tmp_path: Path) ->
     assert not checked(beside, snapshot, "quick").is_complete
     itself = checked(snapshot, snapshot)
     assert not itself.is_complete
-    assert "own file, expected a copy" in itself.faults[0].problem
+    assert "the snapshot's own file" in itself.faults[0].problem
+
+
+def test_a_snapshot_without_files_is_no_copy_of_itself(tmp_path: Path) -> None:
+    snapshot = job_at(tmp_path / "job", "currency-1.20.5-hashmap-inline")
+    copy = Path(shutil.copytree(snapshot, tmp_path / "copy"))
+    (tmp_path / "link").symlink_to(snapshot)
+    assert checked(copy, snapshot).is_complete
+    for same in (snapshot, tmp_path / "link"):
+        assert not checked(same, snapshot, "quick").is_complete
+
+
+@pytest.mark.parametrize("depth", ["quick", "deep"])
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize("name", ["_metadata", "largest"])
+def test_links_to_files_of_the_snapshot_are_no_copies(
+    tmp_path: Path, depth: Depth, link: Callable[[Path, Path], None], name: str
+) -> None:
+    source = Path(shutil.copytree(SAMPLES / "currency-2.2.1-rocksdb-native", tmp_path / "source"))
+    copy = Path(shutil.copytree(source, tmp_path / "copy"))
+    if name == "largest":
+        name = max(source.glob("[!_]*"), key=lambda path: path.stat().st_size).name
+    (copy / name).unlink()
+    link(source / name, copy / name)
+    check = checked(copy, source, depth)
+    assert (len(check.faults), check.is_complete) == (1, False)
 
 
 def test_a_copy_of_the_whole_job_is_complete_though_its_paths_lead_to_the_snapshot(
