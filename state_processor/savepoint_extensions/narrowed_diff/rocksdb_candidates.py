@@ -82,7 +82,7 @@ class RocksDb:
         return self._indexes[table]
 
     def living(self, tables: Sequence[Sst], bounds: Bounds, lookup: Lookup | None) -> Living:
-        """Entries of tables of one state between the bounds; with deleted keys without a look-up.
+        """Entries of tables of one state in key groups; with deleted keys without a look-up.
 
         Some other keys may begin like a row of the look-up; their entries may be missing.
         """
@@ -103,6 +103,7 @@ class RocksDb:
             bounds,
             Room(size),
             count,
+            prefix_size=len(bounds[0]),
             shows_deletions=lookup is None,
             rows=None if lookup is None else lookup.rows.keys,
         )

@@ -35,11 +35,12 @@ MIN_LONG = -(1 << 63)
 
 # Fields of a cursor, an i64 each.
 DATA, BORDERS, KEY, BLOCKS, LOWER, LOWER_SIZE, UPPER, UPPER_SIZE = (8 * field for field in range(8))
-BLOCK, _POSITION, _LIMIT, KEY_SIZE, VALUE_START, VALUE_SIZE = (8 * field for field in range(8, 14))
+LEAST_SIZE = 8 * 8  # of a key with its trailer: a shorter one has no key group
+BLOCK, _POSITION, _LIMIT, KEY_SIZE, VALUE_START, VALUE_SIZE = (8 * field for field in range(9, 15))
 # The first 16 bytes of the key with its trailer, and of the key alone for comparisons.
-_LEFT, _RIGHT, FIRST, SECOND = (8 * field for field in range(14, 18))
-_LEAPT = 8 * 18  # the number of the row for which the cursor leapt in its block
-CURSOR_SIZE = 8 * 19
+_LEFT, _RIGHT, FIRST, SECOND = (8 * field for field in range(15, 19))
+_LEAPT = 8 * 19  # the number of the row for which the cursor leapt in its block
+CURSOR_SIZE = 8 * 20
 
 NEAR = 32
 """Number of bytes behind others that are read, and written, with them."""
@@ -122,7 +123,7 @@ def advance(cursor: int) -> int:
             return DAMAGED
         total = shared + unshared
         value = position + unshared
-        if total < TRAILER_SIZE or value_size > limit - value:
+        if total < load_native_long(cursor + LEAST_SIZE) or value_size > limit - value:
             return DAMAGED
         left, right = following_words(left, right, position, shared)
         copy_near(position, key + shared, unshared)

@@ -11,7 +11,7 @@ from savepoint_formats.errors import RocksDbError
 from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.kernel.code.memory import wrapped
 from savepoint_formats.state_files.rocksdb.cursor_kernel import BLOCK, CURSOR_SIZE
-from savepoint_formats.state_files.rocksdb.sst_kernel import OK, SLACK
+from savepoint_formats.state_files.rocksdb.sst_kernel import OK, SLACK, TRAILER_SIZE
 from savepoint_formats.state_files.rocksdb.stream_kernel import FULL, UNKNOWN, Merge, merge_tables
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def living_entries(
     count: int,
     oldest: int = 0,
     *,
+    prefix_size: int = 0,
     shows_deletions: bool = False,
     rows: pa.LargeBinaryArray | None = None,
 ) -> tuple[NDArray[np.uint8], EntryRanges]:
@@ -62,14 +63,15 @@ def living_entries(
 
     There are about ``count``. Those with sequence numbers below ``oldest`` were deleted together
     with their range. With ``shows_deletions``, deleted keys come without a value. With ``rows``, which are
-    sorted, only keys that begin with one of them come. Raises ``RocksDbError`` for an unknown type of compression or entry.
+    sorted, only keys that begin with one of them come. Raises ``RocksDbError`` for an unknown type of compression or entry,
+    and ``FormatError`` for a key of less than ``prefix_size`` bytes.
     """
     size = sum(len(table.data) for table in tables)
     count = min(count, size // _LEAST_ENTRY) + 1
     row_data, row_borders = _row_bytes(rows)
     while True:
         starts, middles = np.empty(count + 1, np.int64), np.empty(count, np.int64)
-        cursors, _in_use = _cursors(tables, bounds)
+        cursors, _in_use = _cursors(tables, bounds, prefix_size)
         order = np.empty(len(cursors), np.int64)
         merge = Merge(
             cursors=cursors.ctypes.data,
@@ -113,7 +115,7 @@ def _row_bytes(rows: pa.LargeBinaryArray | None) -> tuple[NDArray[np.uint8], NDA
 
 
 def _cursors(
-    tables: Sequence[Blocks], bounds: tuple[bytes, bytes]
+    tables: Sequence[Blocks], bounds: tuple[bytes, bytes], prefix_size: int
 ) -> tuple[NDArray[np.int64], list[NDArray[np.uint8]]]:
     """A cursor per file, and the memory that cursors point to."""
     bound_data = [np.frombuffer(bound, np.uint8) for bound in bounds]
@@ -123,6 +125,6 @@ def _cursors(
     cursors = np.zeros((len(tables), CURSOR_SIZE // 8), np.int64)
     for cursor, blocks, key in zip(cursors, tables, keys, strict=True):
         addresses = [array.ctypes.data for array in (blocks.data, blocks.borders, key)]
-        fields = [*addresses, len(blocks.stored), *bound_fields]
+        fields = [*addresses, len(blocks.stored), *bound_fields, prefix_size + TRAILER_SIZE]
         cursor[: len(fields)] = fields
     return cursors, [*keys, *bound_data]

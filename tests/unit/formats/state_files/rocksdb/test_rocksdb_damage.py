@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,10 +23,14 @@ from support.rocksdb_databases import (
 )
 
 from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.state_files.rocksdb.sst import BlockIndex, Sst
 from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module", params=["as Flink 1.20", "as Flink 2"])
@@ -125,3 +130,16 @@ def test_an_error_names_the_file_and_the_byte(small: Files) -> None:
         read(small)
     table.write_bytes(data)
     assert (caught.value.path, caught.value.offset) == (table.name, 0)
+
+
+def test_a_key_without_its_key_group_is_an_error_with_its_place(tmp_path: Path) -> None:
+    """The key is in a block between others, where no bound of the scan is compared with it."""
+    groups = [0x0101, 0x0102, 0x0200, 0x0201]
+    entries = numbered(groups, 200, width=2) | {b"\2": b"of no key group"}
+    made = make(tmp_path, put(entries), options=table_options(table={"block_size": 64}))
+    whole = replace(made.handle, key_groups=KeyGroupRange(0, 999))
+    files = replace(made, handle=whole, max_parallelism=1000)
+    with pytest.raises(FormatError, match="a damaged block") as caught:
+        read(files)
+    assert caught.value.path.endswith(files.ssts[0].name)
+    assert 0 < caught.value.offset < files.ssts[0].stat().st_size
