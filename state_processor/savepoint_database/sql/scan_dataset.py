@@ -23,6 +23,7 @@ from savepoint_database.sql.parallel_batches import cores, parallel_batches
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.scan import rows_in
 from savepoint_formats.tables import KEY
 from savepoint_formats.values import is_precise
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan import Split, TableScan
+
+_NULL_ROWS = 1 << 14
 
 Keys = frozenset[Any] | None
 """Keys, possibly more than fulfil a condition, never fewer; None for all."""
@@ -57,6 +60,16 @@ class SqlRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, decoded on all cores."""
         return parallel_batches(self.scan.splits(), self._read, cores())
+
+    def nulls(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """As many rows as there are, of nulls; no value is decoded."""
+        nulls = [pa.nulls(_NULL_ROWS, field.type) for field in schema]
+        batch = pa.RecordBatch.from_arrays(nulls, schema=schema)
+        for rows in parallel_batches(self.scan.splits(), self._count, cores()):
+            yield from (batch[: rows - start] for start in range(0, rows, _NULL_ROWS))
+
+    def _count(self, split: Split) -> Iterator[int]:
+        yield rows_in(self.scan, split)
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         for batch in self.scan.read(split):
@@ -93,7 +106,8 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
             return self._stored.scanner(columns=columns, filter=filter, **others)
         projected = tuple(columns or self.schema.names)
         # Another query may give the dataset other keys before this one is read.
-        return ScanReader(self, projected, filter, self.keys.get(projected))
+        is_counted = projected in self.counted
+        return ScanReader(self, projected, filter, self.keys.get(projected), is_counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +118,18 @@ class ScanReader:
     columns: tuple[str, ...]
     condition: pc.Expression | None
     keys: Keys
+    is_counted: bool
 
     def to_reader(self) -> pa.RecordBatchReader:
         schema = self.dataset.schema
         wanted = pa.schema([schema.field(name) for name in self.columns])
-        return pa.RecordBatchReader.from_batches(wanted, self._batches())
+        return pa.RecordBatchReader.from_batches(wanted, self._batches(wanted))
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:
+            if self.is_counted and self.condition is None:
+                yield from self.dataset.rows.nulls(schema)
+                return
             for batch in self._rows().batches():
                 selected = batch if self.condition is None else batch.filter(self.condition)
                 if selected.num_rows:
@@ -124,8 +142,8 @@ class ScanReader:
         rows, columns = self.dataset.rows, self.columns
         options = rows.scan.options
         tested = () if self.condition is None else self._tested(str(self.condition))
-        is_counted = columns in self.dataset.counted
-        if is_counted and options.nanoseconds == "refuse" and not any(map(_has_digits, tested)):
+        may_cut = self.is_counted and options.nanoseconds == "refuse"
+        if may_cut and not any(map(_has_digits, tested)):
             options = replace(options, nanoseconds="truncate")
         if self.condition is not None:
             # A column that only the condition is about; the text may hold other names by chance.
@@ -180,9 +198,9 @@ def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
 def counted_columns(plan: str) -> frozenset[tuple[str, ...]]:
     """Columns that scans project only to count rows."""
     scans = [(tuple(_texts(of["Projections"])), is_counted) for of, is_counted in _scans(plan)]
-    return frozenset(columns for columns, _ in scans) - {
-        columns for columns, is_counted in scans if not is_counted
-    }
+    # A column may have the name that stands for none.
+    used = {columns for columns, is_counted in scans if not is_counted or _COUNTED in columns}
+    return frozenset(columns for columns, _ in scans) - used
 
 
 def _scans(plan: str) -> list[tuple[dict[str, Any], bool]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from support.commands import run
+from support.counted_calls import calls_in
 from support.hand_made import (
     LONG,
     MAX_PARALLELISM,
@@ -17,24 +19,27 @@ from support.hand_made import (
     operator_of,
 )
 
+from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import InexactTimeError
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.layout import Long, VoidNamespace
 from savepoint_formats.metadata import CheckpointMetadata, SubtaskState
+from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.snapshots.nested import snapshot_bytes
 from state_processor import Savepoint, Types
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
+
 INSTANT = Types.INSTANT()
 KEYS = [{"seconds": second, "nanos": 123_456_789} for second in range(-3, 7)]
 
 
-@pytest.fixture
-def savepoint(tmp_path: Path) -> Savepoint:
+def savepoint_in(folder: Path, state: str) -> Savepoint:
     layouts = (INSTANT.layout, VoidNamespace())
     entries = [
         (
@@ -45,12 +50,17 @@ def savepoint(tmp_path: Path) -> Savepoint:
         )
         for number, key in enumerate(KEYS)
     ]
-    head = header(meta_info("n", "VALUE", LONG), key=snapshot_bytes(INSTANT.snapshot))
+    head = header(meta_info(state, "VALUE", LONG), key=snapshot_bytes(INSTANT.snapshot))
     subtask = SubtaskState(0, managed_keyed_state=canonical_base(head, entries))
     view = DataOutputView()
     CheckpointMetadata.new((operator_of(subtask),)).write(view)
-    (tmp_path / "_metadata").write_bytes(view.to_bytes())
-    return Savepoint.open(str(tmp_path), uids=["a"])
+    (folder / "_metadata").write_bytes(view.to_bytes())
+    return Savepoint.open(str(folder), uids=["a"])
+
+
+@pytest.fixture
+def savepoint(tmp_path: Path) -> Savepoint:
+    return savepoint_in(tmp_path, "n")
 
 
 @pytest.mark.parametrize(
@@ -85,3 +95,24 @@ def test_values_of_times_are_not_cut(savepoint: Savepoint, query: str) -> None:
     ) as caught:
         savepoint.sql(query)
     assert "Spark" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("counted", "decoded"), [(("key",), 0), ((), 1)])
+def test_a_count_decodes_nothing(
+    savepoint: Savepoint, counted: tuple[str, ...], decoded: int
+) -> None:
+    options = ReadOptions(nanoseconds="truncate")
+    scan = replace(savepoint.scan("a.keyed_state"), options=options)
+    dataset = ScanDataset(SqlRows(scan))
+    dataset.counted = frozenset({counted})
+    batches: list[pa.RecordBatch] = []
+    calls = calls_in(lambda: batches.extend(dataset.scanner(["key"]).to_reader()))
+    assert calls["decode.decode"] == decoded
+    assert sum(batch.num_rows for batch in batches) == len(KEYS)
+    assert sum(batch.column("key").null_count for batch in batches) == (0 if decoded else len(KEYS))
+
+
+def test_a_column_is_not_taken_for_a_count_by_its_name(tmp_path: Path) -> None:
+    """DuckDB shows the constant that it counts like a column of this name."""
+    savepoint = savepoint_in(tmp_path, "42")
+    assert savepoint.sql('SELECT sum("42") AS s FROM a.keyed_state').to_pylist() == [{"s": 45}]
