@@ -1,7 +1,7 @@
 """Counts of masked values, and keys that masks would make equal: a pass over the state before writing.
 
-Each task reads splits, masks their entries, and gives counts by state and field, and hashes of old
-and new keys. Spark finds new keys with several old ones.
+Each task reads splits, masks their keys, and gives counts by state and field, and hashes of old
+and new keys. Values are masked only as far as the counts need it. Spark finds new keys with several old ones.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _counted(
     for state_chunk in state_chunks:
         if state_chunk.state.name not in masked.rules or not len(state_chunk.entries):
             continue
-        new = replace(state_chunk, entries=masked.tallied(state_chunk, tallies))
+        new = replace(state_chunk, entries=masked.counted(state_chunk, tallies))
         yield from _hashed(masked, state_chunk, new)
     columns = [
         [state for state, _ in tallies],

@@ -78,6 +78,13 @@ class Masked(NamedTuple):
     unmatched: pa.BooleanArray | None = None
 
 
+class Forms(NamedTuple):
+    """Values that are written like the masks, and which of the old values may be their own masks."""
+
+    values: pa.Array
+    may_stay: pa.BooleanArray
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """A way to mask values.
@@ -87,12 +94,14 @@ class Method:
         mask: The masked values; None keeps them.
         options: The options of its rules.
         needs_secret: Whether it is keyed.
+        forms: What a count needs to know of masks, in much less time; None if it needs the masks.
     """
 
     types: frozenset[FieldType]
     mask: Callable[[pa.Array, Rule], Masked] | None
     options: tuple[str, ...] = ()
     needs_secret: bool = True
+    forms: Callable[[pa.Array, Rule], Forms | None] | None = None
 
 
 _EMAIL = re.compile(r"[^@\s]+@([^@\s]+\.[^@\s]+)")
@@ -136,6 +145,15 @@ def _hashed_texts(rule: Rule, values: pa.Array) -> pa.Array:
     offsets = np.arange(len(messages) + 1, dtype=np.int32) * _HASH_DIGITS
     texts = pa.py_buffer(data.hex().encode())
     return pa.StringArray.from_buffers(len(messages), pa.py_buffer(offsets), texts)
+
+
+def _forms_of_hashes(values: pa.Array, rule: Rule) -> Forms | None:
+    """Only a text of as many hexadecimal digits may be its own hash."""
+    if not pa.types.is_string(values.type) or rule.numbers:
+        return None
+    zeros = pa.scalar("0" * _HASH_DIGITS, values.type)
+    may_stay = pc.match_substring_regex(values, rf"^[0-9a-f]{{{_HASH_DIGITS}}}$")
+    return Forms(pa.repeat(zeros, len(values)), may_stay)
 
 
 def _hashed(rule: Rule, text: str) -> str:
@@ -252,7 +270,9 @@ METHODS: dict[str, Method] = {
     "keep": Method(_ALL, None, needs_secret=False),
     "null": Method(_ALL - {_T.UNKNOWN}, _null, needs_secret=False),
     "fixed": Method(_ALL - {_T.UNKNOWN}, _fixed, ("value",), needs_secret=False),
-    "hash": Method(frozenset({_T.TEXT, _T.INTEGER, _T.BYTES}), _hash, ("numbers",)),
+    "hash": Method(
+        frozenset({_T.TEXT, _T.INTEGER, _T.BYTES}), _hash, ("numbers",), forms=_forms_of_hashes
+    ),
     "digits": Method(frozenset({_T.TEXT, _T.INTEGER, _T.DECIMAL}), _digits, ("numbers",)),
     "email": Method(frozenset({_T.TEXT}), _email, ("keep_domain",)),
     "shift": Method(frozenset({_T.TIME, _T.INTEGER}), _shift, ("by", "unit")),

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from support.counted_calls import calls_in
 from support.masks import SECRET, hashed
 from support.sample_rows import Sample
 
+from savepoint_extensions.privacy.mask_methods import METHODS
 from savepoint_extensions.privacy.mask_plan import MaskPlan
 from savepoint_extensions.privacy.mask_rules import MaskRules
 from savepoint_formats.errors import MaskError, UnencodableError
@@ -132,3 +136,40 @@ def test_a_field_that_the_stored_values_lack_is_an_error() -> None:
         other = replace(masked, rules={"customer": fields})
         with pytest.raises(MaskError, match=f"'{new}' is not in the stored values.*remove-state"):
             other.entries(piece)
+
+
+@pytest.mark.parametrize("name", ["states-2.2.1-hashmap-canonical", "states-1.20.5-rocksdb-native"])
+def test_a_count_of_masks_is_that_of_all_masks(name: str) -> None:
+    masked, pieces, _ = chunks_in(name, "stateful", "rules: [{type: text, method: hash}]")
+    whole: Tallies = {}
+    counted: Tallies = {}
+    for piece in pieces:
+        assert masked.tallied(piece, whole).keys.equals(masked.counted(piece, counted).keys)
+    assert counted == whole
+
+
+def test_a_count_of_masks_makes_no_digest_of_a_value() -> None:
+    rules = "rules: [{state: memos, method: hash}, {field: value.name, method: hash}]"
+    masked, pieces, _ = chunks_in("states-2.2.1-hashmap-canonical", "stateful", rules)
+    pieces = [piece for piece in pieces if piece.state.name in masked.rules]
+    assert {piece.state.name for piece in pieces} == {"memos", "customer"}
+    for act, has_digests in ((masked.tallied, True), (masked.counted, False)):
+        for piece in pieces:
+            calls = calls_in(partial(act, piece, {}))
+            assert bool(calls["permutation._finished"]) is has_digests
+
+
+def test_a_count_masks_a_text_that_may_be_its_own_hash() -> None:
+    masked, _, _ = chunks_in(
+        "states-2.2.1-hashmap-canonical", "stateful", "rules: [{type: text, method: hash}]"
+    )
+    rule = next(iter(masked.rules["memos"].values()))
+    forms = METHODS["hash"].forms
+    assert forms is not None
+    texts = [hashed("Hello"), f"{hashed('Hello')}\n", "A" * 20, "customer-00000000001", "", None]
+    known = forms(pa.array(texts), rule)
+    assert known is not None
+    assert known.may_stay.to_pylist() == [True, False, False, False, False, None]
+    assert [len(text) for text in known.values.to_pylist()] == [20] * len(texts)
+    assert forms(pa.array([b"bytes"]), rule) is None
+    assert forms(pa.array(["1"]), replace(rule, numbers=True)) is None
