@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -25,8 +26,14 @@ from typing import TYPE_CHECKING, Self
 
 from pyarrow import fs
 
+from savepoint_extensions.backup.originals import THREADS
 from savepoint_formats.bytes import DataInputView
-from savepoint_formats.errors import NotASavepointError
+from savepoint_formats.errors import (
+    DamagedError,
+    NotASavepointError,
+    SavepointNotFoundError,
+    StateFileNotFoundError,
+)
 from savepoint_formats.locations import (
     METADATA_FILE,
     Location,
@@ -208,6 +215,28 @@ class BackupStore:
             frozenset(bytes(operator.operator_id) for operator in metadata.operators),
             frozenset(_files_of(metadata)),
         )
+
+    def backups(self) -> tuple[dict[str, StoredBackup], list[str]]:
+        """The backups that are complete, by name, and why others can't be read."""
+
+        def read(name: str) -> StoredBackup | str | None:
+            try:
+                return self.backup(name)
+            except (SavepointNotFoundError, StateFileNotFoundError):
+                return None  # another one prunes, and has removed its ``_metadata``
+            except DamagedError as error:
+                return str(error)
+
+        names = self.names()
+        with ThreadPoolExecutor(THREADS) as pool:
+            answers = dict(zip(names, pool.map(read, names), strict=True))
+        problems = [answer for answer in answers.values() if isinstance(answer, str)]
+        backups = {
+            name: answer
+            for name, answer in answers.items()
+            if answer is not None and not isinstance(answer, str)
+        }
+        return backups, problems
 
     def living(self) -> frozenset[str]:
         """The ids of writes that show signs of life."""

@@ -26,12 +26,7 @@ from savepoint_extensions.backup.writes import (
     remove,
     signed,
 )
-from savepoint_formats.errors import (
-    DamagedError,
-    RefusedError,
-    SavepointNotFoundError,
-    StateFileNotFoundError,
-)
+from savepoint_formats.errors import RefusedError, SavepointNotFoundError
 from savepoint_formats.locations import METADATA_FILE
 from savepoint_formats.new_snapshot import writing_errors
 from savepoint_formats.printable import html_records, without_secrets
@@ -120,7 +115,7 @@ def prune_backups(
     if now is not None and now.tzinfo is None:
         raise ValueError(f"now is {now}, expected a time with zone")
     store = BackupStore.of(onto)
-    backups, problems = _read(store, store.names())
+    backups, problems = store.backups()
     if problems:
         raise _unread(store, problems)
     if not backups:
@@ -232,32 +227,10 @@ def _removed(store: BackupStore, write_id: str, spare: set[str]) -> list[SharedF
 
 def _needed(store: BackupStore) -> frozenset[str]:
     """Names of the files that backups need."""
-    backups, problems = _read(store, store.names())
+    backups, problems = store.backups()
     if problems:
         raise _unread(store, problems)
     return frozenset[str]().union(*(backup.files for backup in backups.values()))
-
-
-def _read(store: BackupStore, names: list[str]) -> tuple[dict[str, StoredBackup], list[str]]:
-    """The backups of these names that are complete, and why others can't be read."""
-
-    def read(name: str) -> StoredBackup | str | None:
-        try:
-            return store.backup(name)
-        except (SavepointNotFoundError, StateFileNotFoundError):
-            return None  # another one prunes, and has removed its ``_metadata``
-        except DamagedError as error:
-            return str(error)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        answers = dict(zip(names, pool.map(read, names), strict=True))
-    problems = [answer for answer in answers.values() if isinstance(answer, str)]
-    backups = {
-        name: answer
-        for name, answer in answers.items()
-        if answer is not None and not isinstance(answer, str)
-    }
-    return backups, problems
 
 
 def _unread(store: BackupStore, problems: list[str]) -> RefusedError:
