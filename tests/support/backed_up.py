@@ -15,14 +15,17 @@ from savepoint_formats.metadata import (
     CheckpointMetadata,
     FileKind,
     FileStream,
+    RelativeFile,
     SegmentStream,
     stream_references,
+    streams_of,
     with_streams,
 )
 from support.sample_rows import SAMPLES
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata import PlainStream
+    from support.s3_server import S3Server
 
 INCREMENTAL = "states-2.2.1-rocksdb-incremental"
 
@@ -64,6 +67,23 @@ def tables_of(snapshot: Path) -> list[FileStream]:
         if reference.kind is FileKind.ROCKSDB and reference.role.endswith(".sst")
     ]
     return list(dict.fromkeys(it for it in handles if isinstance(it, FileStream)))
+
+
+def handles_of(snapshot: Path) -> list[RelativeFile]:
+    """The handles of files beside the snapshot, which all those of a backup are."""
+    return [it for it in streams_of(metadata_of(snapshot)) if isinstance(it, RelativeFile)]
+
+
+def damaged_objects(server: S3Server, bucket: str) -> list[str]:
+    """Damages objects of backups in a bucket: one is rotten, one cut, one empty, one gone."""
+    sizes = {key: server.size(bucket, key) for key in server.keys(bucket) if f"/{SHARED}/" in key}
+    rotten, cut, empty, gone = sorted(sizes, key=lambda key: (-sizes[key], key))[:4]
+    data = server.get(bucket, rotten)
+    server.put(bucket, rotten, data[:-1] + bytes([data[-1] ^ 1]))
+    server.put(bucket, cut, server.get(bucket, cut)[:-1])
+    server.put(bucket, empty, b"")
+    server.client.delete_object(Bucket=bucket, Key=gone)
+    return [rotten, cut, empty, gone]
 
 
 def next_checkpoint(snapshot: Path, changed: int, number: int = 0) -> tuple[Path, int]:

@@ -73,6 +73,12 @@ class S3Server:
     def put(self, bucket: str, key: str, data: bytes) -> None:
         self.client.put_object(Bucket=bucket, Key=key, Body=data)
 
+    def get(self, bucket: str, key: str) -> bytes:
+        return bytes(self.client.get_object(Bucket=bucket, Key=key)["Body"].read())
+
+    def size(self, bucket: str, key: str) -> int:
+        return int(self.client.head_object(Bucket=bucket, Key=key)["ContentLength"])
+
     def age(self, bucket: str, key: str, seconds: float) -> None:
         """Lets an object be older, as if its time had passed."""
         from moto.s3.models import s3_backends  # noqa: PLC0415

@@ -67,7 +67,8 @@ class Backup:
         read_size: Bytes of the snapshot's files that were read.
         seconds: How long it took.
         check: What was looked at in files that were there already: ``sizes`` or ``bytes``.
-        damaged: Names of such files with wrong bytes, or that vanished or can't be read.
+        damaged: Names of such files with wrong bytes, or that vanished or can't be read, and of files
+            that earlier backups lack; ``backup-…/_metadata`` is that of one that can't be read.
         repaired: Names of those that have the bytes of the snapshot's files again. Earlier backups
             that need the other ones are damaged.
         pruned: Which backups are kept and which were removed, if ``keep`` was given.

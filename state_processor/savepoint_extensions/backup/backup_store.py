@@ -19,7 +19,7 @@ from __future__ import annotations
 import posixpath
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Self
@@ -93,11 +93,16 @@ class SharedFile:
     @classmethod
     def of(cls, info: fs.FileInfo) -> SharedFile | None:
         """The file of a listing; None for others than those of backups."""
-        match = _FILE.fullmatch(info.base_name)
-        if match is None or info.type != fs.FileType.File:
+        file = cls.named(info.base_name)
+        if file is None or info.type != fs.FileType.File:
             return None
-        size = int(match[2])
-        return cls(match[1], size, match[3], match[4], info.size == size, info.mtime_ns or 0)
+        return replace(file, is_whole=info.size == file.size, time_ns=info.mtime_ns or 0)
+
+    @classmethod
+    def named(cls, name: str) -> SharedFile | None:
+        """The file that a name is of; None for others than those of backups."""
+        match = _FILE.fullmatch(name)
+        return match and cls(match[1], int(match[2]), match[3], match[4])
 
 
 def sha256_of(chunks: Iterable[bytes | pa.Buffer]) -> str:
@@ -216,8 +221,8 @@ class BackupStore:
             frozenset(_files_of(metadata)),
         )
 
-    def backups(self) -> tuple[dict[str, StoredBackup], list[str]]:
-        """The backups that are complete, by name, and why others can't be read."""
+    def backups(self) -> tuple[dict[str, StoredBackup], dict[str, str]]:
+        """The backups that are complete, and why others can't be read, by name."""
 
         def read(name: str) -> StoredBackup | str | None:
             try:
@@ -230,7 +235,7 @@ class BackupStore:
         names = self.names()
         with ThreadPoolExecutor(THREADS) as pool:
             answers = dict(zip(names, pool.map(read, names), strict=True))
-        problems = [answer for answer in answers.values() if isinstance(answer, str)]
+        problems = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
         backups = {
             name: answer
             for name, answer in answers.items()

@@ -233,8 +233,8 @@ def _needed(store: BackupStore) -> frozenset[str]:
     return frozenset[str]().union(*(backup.files for backup in backups.values()))
 
 
-def _unread(store: BackupStore, problems: list[str]) -> RefusedError:
+def _unread(store: BackupStore, problems: dict[str, str]) -> RefusedError:
     return RefusedError(
         f"nothing is removed below {store.uri}, because the files of a backup that can't be read are"
-        f" unknown: {problems[0]}; mend it, or remove its directory"
+        f" unknown: {problems[min(problems)]}; mend it, or remove its directory"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import posixpath
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from savepoint_extensions.backup.writes import (
     taken_for_dead,
 )
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.locations import reading_errors
+from savepoint_formats.locations import METADATA_FILE, reading_errors
 from savepoint_formats.new_snapshot import (
     LARGEST_COPY_SIZE,
     NewFile,
@@ -55,7 +56,7 @@ class SharedFiles:
         copied_files: Number of files that were copied.
         copied_size: Bytes of these.
         read_size: Bytes that were read of the snapshot's files.
-        damaged: Names of files that don't have the bytes that their names say.
+        damaged: Names of files that don't have the bytes that their names say, or that are gone.
     """
 
     store: BackupStore
@@ -74,7 +75,8 @@ class SharedFiles:
     ) -> Self:
         """Finds out which files are there and stay; tells others that this write may need them.
 
-        Files are of their sizes; with ``checks``, also each of their bytes is right.
+        Files are of their sizes; with ``checks``, also each of their bytes is right, and files that
+        other backups lack are looked for.
         """
         origins = {(original.origin, original.size) for original in originals}
         sizes = {size for _, size in origins}
@@ -91,7 +93,7 @@ class SharedFiles:
         doomed = frozenset().union(*noted(store, DOOMED).values())
         present = store.files()
         usable = [present[name] for name in wanted if name in present and name not in doomed]
-        damaged = _damaged(store, usable) if checks else ()
+        damaged = tuple(dict.fromkeys([*_damaged(store, usable), *_lost(store)])) if checks else ()
         # The newest of several copies is used: a check had it made, because the older one is rotten.
         usable = sorted(
             (file for file in usable if file.name not in damaged), key=lambda file: file.time_ns
@@ -173,8 +175,8 @@ class SharedFiles:
         return tuple(filter(self._is_repaired, self.damaged))
 
     def _is_repaired(self, name: str) -> bool:
-        digest, size = name.split("-")[:2]
-        good = self.by_content.get((digest, int(size)))
+        wanted = SharedFile.named(name)
+        good = None if wanted is None else self.by_content.get((wanted.digest, wanted.size))
         if good is None:
             return False  # no file of the snapshot
         try:
@@ -218,6 +220,21 @@ def _damaged(store: BackupStore, files: list[SharedFile]) -> tuple[str, ...]:
         return tuple(file.name for file, flag in zip(files, flags, strict=True) if flag)
 
 
+def _lost(store: BackupStore) -> tuple[str, ...]:
+    """Names of files that other backups lack or are cut, and of ``_metadata`` that can't be read."""
+    backups, unread = store.backups()
+    whole = {name for name, file in store.files().items() if file.is_whole}
+    lacking = {name: files for name, it in backups.items() if (files := it.files - whole)}
+    # A backup that goes meanwhile lacks files, too: its ``_metadata`` goes first.
+    lost = {
+        file
+        for name, files in lacking.items()
+        if store.below(name, METADATA_FILE).file_size() is not None
+        for file in files
+    }
+    return (*sorted(lost), *(posixpath.join(name, METADATA_FILE) for name in sorted(unread)))
+
+
 def _is_damaged(store: BackupStore, file: SharedFile) -> bool:
     """Reads a file; one that a local disk can't read is damaged, too, so others are checked all the same."""
     place = store.below(SHARED, file.name)
@@ -226,9 +243,10 @@ def _is_damaged(store: BackupStore, file: SharedFile) -> bool:
             with place.filesystem.open_input_stream(place.path) as stream:
                 chunks = iter(lambda: stream.read(_CHUNK_SIZE), b"")
                 return sha256_of(chunks) != file.digest
-        except FileNotFoundError:
-            return True
         except OSError as error:
             if store.location.is_local and error.errno in _UNREADABLE:
                 return True
-            raise
+            # A store that opens files late has another error than FileNotFoundError.
+            if place.file_size() is not None:
+                raise
+            return True

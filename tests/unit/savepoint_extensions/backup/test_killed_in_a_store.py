@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.backed_up import broken, complete, job_at, spare
+from support.backed_up import broken, complete, damaged_objects, job_at, spare
 from support.nightly import nightly
 from support.striking_proxy import StrikingProxy
 
@@ -31,9 +31,9 @@ OLD = "backup-20200101T000000Z-savepoint-0123456789abcdef"
 DELAYED = "&allow_delayed_open=true"
 
 
-def _back_up(snapshot: str, onto: str, may_begin: Event) -> None:
+def _back_up(snapshot: str, onto: str, may_begin: Event, *, check: bool) -> None:
     may_begin.wait(WAIT)
-    back_up(Savepoint.open(snapshot), onto, keep="1d")
+    back_up(Savepoint.open(snapshot), onto, keep=None if check else "1d", check=check)
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +42,22 @@ def proxy(s3_server: S3Server) -> Iterator[StrikingProxy]:
         yield running
 
 
-def killed(proxy: StrikingProxy, snapshot: Path, onto: str, point: int, strike: str) -> int:
-    """Has another process back up and prune, and die at a request; returns how many it made."""
+def killed(
+    proxy: StrikingProxy,
+    snapshot: Path,
+    onto: str,
+    point: int,
+    strike: str,
+    *,
+    check: bool = False,
+) -> int:
+    """Has another process back up and prune, or check, and die at a request; returns how many it made."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["savepoint_extensions.backup.backing_up"])
     may_begin = processes.Event()
     through = onto.replace(proxy.store, proxy.address)
-    process = processes.Process(target=_back_up, args=(str(snapshot), through, may_begin))
+    arguments = (str(snapshot), through, may_begin)
+    process = processes.Process(target=_back_up, args=arguments, kwargs={"check": check})
     process.start()
     proxy.arm(point, strike)
     may_begin.set()
@@ -107,6 +116,77 @@ def test_nothing_kept_is_lost_at_any_request(
         assert len(complete(onto)) == 1
         assert broken(onto) == spare(onto) == [], point
         point = every // 2 if point < 0 else point + every
+    assert requests > 40
+
+
+def with_damaged_backup(s3_server: S3Server, bucket: str, snapshot: Path) -> str:
+    """A directory with a backup of which four objects are damaged."""
+    onto = s3_server.uri(s3_server.bucket(bucket), "orders") + DELAYED
+    back_up(Savepoint.open(snapshot), onto)
+    assert len(damaged_objects(s3_server, bucket)) == len(broken(onto)) == 4
+    return onto
+
+
+@pytest.mark.parametrize(
+    ("strike", "every"),
+    [
+        pytest.param("killed", 99, marks=pytest.mark.slow),
+        pytest.param("killed", 1, marks=nightly),
+        pytest.param("lost", 1, marks=nightly),
+        pytest.param("down", 5, marks=nightly),
+    ],
+)
+def test_a_repair_that_dies_at_any_request_leaves_no_more_damage(
+    s3_server: S3Server, proxy: StrikingProxy, tmp_path: Path, strike: str, every: int
+) -> None:
+    snapshot = job_at(tmp_path / "job", SAMPLE)
+    point, requests, left = -1, 10**6, set[int]()
+    while point < requests:
+        onto = with_damaged_backup(s3_server, f"repair-{strike}-{every}-{point + 1}", snapshot)
+        before = broken(onto)
+        count = killed(proxy, snapshot, onto, point, strike, check=True)
+        requests = count if point < 0 else requests
+        after = broken(onto)
+        assert {*after} <= {*before}, point
+        left.add(len(after))
+        back_up(Savepoint.open(snapshot), onto, check=True)
+        assert broken(onto) == [], point
+        # The last requests are those of the repair.
+        point = requests - 16 if point < 0 else point + every
+    assert 0 in left
+    assert left - {0}
+
+
+@nightly
+@pytest.mark.parametrize("other", ["check", "prune"])
+def test_a_check_within_a_check_or_a_prune_within_it_loses_nothing(
+    s3_server: S3Server, proxy: StrikingProxy, tmp_path: Path, other: str
+) -> None:
+    """The other one does all its work before the store gets a request of the first."""
+    snapshot = job_at(tmp_path / "job", SAMPLE)
+    point, requests = 0, 1
+    while point < requests:
+        onto = with_damaged_backup(s3_server, f"within-{other}-{point}", snapshot)
+
+        def meanwhile(_: str, *, onto: str = onto, point: int = point) -> None:
+            if len(proxy.requests) == point + 1:
+                if other == "check":
+                    back_up(Savepoint.open(snapshot), onto, check=True)
+                else:
+                    prune_backups(onto, "1h")
+
+        proxy.arm()
+        proxy.before = meanwhile
+        made = back_up(
+            Savepoint.open(snapshot), onto.replace(proxy.store, proxy.address), check=True
+        )
+        proxy.before = None
+        requests = len(proxy.requests)
+        assert broken(onto) == [], point
+        assert Savepoint.open(made.path.replace(proxy.address, proxy.store)).verify().is_whole
+        prune_backups(onto, "1h")
+        assert broken(onto) == spare(onto) == [], point
+        point += 3
     assert requests > 40
 
 

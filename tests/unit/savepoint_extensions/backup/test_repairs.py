@@ -5,14 +5,26 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.backed_up import job_at, tables_of
+from support.backed_up import (
+    broken,
+    damaged_objects,
+    handles_of,
+    job_at,
+    next_checkpoint,
+    spare,
+    tables_of,
+)
 from support.commands import run
+from support.nightly import nightly
 
 from savepoint_extensions.backup import shared_files
 from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from support.s3_server import S3Server
 
 
 def test_a_rotten_file_of_earlier_backups_is_copied_anew_if_files_are_checked(
@@ -147,6 +159,49 @@ def test_a_rotten_file_that_the_snapshot_lacks_is_named_with_the_exit_code_of_da
     made = json.loads(text)
     assert (code, made["damaged"], made["repaired"]) == (1, [victim.name], [])
     assert Savepoint.open(made["path"]).verify_replica(snapshot).is_complete
+
+
+def test_files_that_earlier_backups_lack_are_repaired_or_named(tmp_path: Path) -> None:
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    first = Savepoint.open(snapshot).backup(onto)
+    snapshot, _ = next_checkpoint(snapshot, 2)
+    later = Savepoint.open(snapshot).backup(onto)
+    metadata = [Path(path) / "_metadata" for path in (first.path, later.path)]
+    old, new = ({Path(it.path).name for it in handles_of(path.parent)} for path in metadata)
+    gone, cut = (onto / "shared" / name for name in sorted(old - new))
+    shared = onto / "shared" / min(old & new)
+    data = shared.read_bytes()
+    gone.unlink()
+    shared.unlink()
+    cut.write_bytes(cut.read_bytes()[:-1])
+    code, text = run("backup", snapshot, onto, "--check", "--output", "json")
+    made = json.loads(text)
+    assert (code, made["copied_files"], made["repaired"]) == (1, 1, [shared.name])
+    assert {*made["damaged"]} == {gone.name, cut.name, shared.name}
+    assert shared.read_bytes() == data
+    assert Savepoint.open(later.path).verify_replica(snapshot).is_complete
+    metadata[0].write_bytes(metadata[0].read_bytes()[:-1])
+    made_again = Savepoint.open(snapshot).backup(onto, check=True)
+    assert f"{metadata[0].parent.name}/_metadata" in made_again.damaged
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("option", [pytest.param("", marks=nightly), "&allow_delayed_open=true"])
+def test_objects_of_a_store_are_repaired(s3_server: S3Server, tmp_path: Path, option: str) -> None:
+    snapshot = job_at(tmp_path / "job", "currency-2.2.1-rocksdb-native")
+    bucket = s3_server.bucket(f"repairs-{len(option)}")
+    onto = s3_server.uri(bucket, "orders") + option
+    first = Savepoint.open(snapshot).backup(onto)
+    keys = damaged_objects(s3_server, bucket)
+    assert len(broken(onto)) == len(keys) == 4
+    made = Savepoint.open(snapshot).backup(onto, check=True)
+    assert {*made.damaged} == {*made.repaired} == {Path(key).name for key in keys}
+    assert made.copied_files == 4
+    assert broken(onto) == spare(onto) == []
+    again = Savepoint.open(snapshot).backup(onto, check=True)
+    assert (again.copied_files, again.damaged) == (0, ())
+    for backup in (first, made, again):
+        assert Savepoint.open(backup.path).verify_replica(snapshot).is_complete
 
 
 def rot(file: Path) -> None:
