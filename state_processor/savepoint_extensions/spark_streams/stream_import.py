@@ -43,7 +43,7 @@ from savepoint_formats.snapshots import constructed
 from savepoint_formats.values import ROW_KIND
 from savepoint_spark.bootstrapping import KeyedColumns
 from savepoint_spark.columns import spark_type
-from savepoint_spark.writing import NAMESPACE, Key
+from savepoint_spark.writing import Key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _WINDOWS = ("window", "session_window")
 _SESSION = "session_window"
 _TIMEOUT = "timeout"
-_KEY = "$key"  # no state of a job is called so; one may be called key
+_KEY, _WINDOW = "$key", "$window"  # no state of a job is called so; one may be called key
 _OR_PLAN = (
     "or load the savepoint with the plan of the job (plan=…) if the names are those of its query"
 )
@@ -117,7 +117,7 @@ def state_like(
         value = whole_value(fields, stored[name], f"the query's state of {name!r}", way)
         parts.append(value.alias(name))
     parts += [F.col(domain).alias(f"${domain}") for domain in domains]
-    parts += [column.alias(NAMESPACE) for column in quoted([window] if window else [])]
+    parts += [column.alias(_WINDOW) for column in quoted([window] if window else [])]
     data = table.select(*parts)
     _expect_distinct_fields(data.schema, checkpoint.spark)
     keyed = KeyedColumns(data, Key((_KEY,), types.key))
@@ -130,7 +130,7 @@ def state_like(
         keyed = keyed.with_new_state(state)
     if window:
         return keyed.window(
-            NAMESPACE,
+            _WINDOW,
             is_merging=is_session,
             is_processing_time=words.window_time == PROCESSING_TIME,
             allowed_lateness_ms=words.allowed_lateness_ms,

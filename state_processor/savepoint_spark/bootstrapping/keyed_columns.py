@@ -16,6 +16,7 @@ from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files import VALUE_SERIALIZER, StateKind
 from savepoint_formats.values import ROW_KIND
 from savepoint_spark.bootstrapping.windowed_transformation import (
+    WINDOW,
     WindowedStateTransformation,
     window_column,
 )
@@ -175,8 +176,7 @@ class KeyedColumns(PlannedTransformation):
             >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
             >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
         """
-        data = self.data.withColumn(NAMESPACE, window_column(self.data, column))
-        keyed = replace(self, data=data)
+        keyed = replace(self, data=self.data.withColumn(WINDOW, window_column(self.data, column)))
         return WindowedStateTransformation(
             keyed, is_merging, is_processing_time, allowed_lateness_ms
         )

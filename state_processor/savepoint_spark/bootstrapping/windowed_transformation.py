@@ -33,7 +33,6 @@ from savepoint_spark.writing.grouped_rows import Grouping, MergingWindowSets, me
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import NewOperatorState, OperatorPlan, OperatorRows
-from savepoint_spark.writing.run_encoding import NAMESPACE
 from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
 
 CONTENTS = "window-contents"
+WINDOW = "window of the key"  # rows may have a column called namespace
 MERGING_SET = "merging-window-set"
 _TIMERS = "window-timers"
 _PYTHON_TIMERS = "user-timers"
@@ -61,7 +61,7 @@ class WindowedStateTransformation(PlannedTransformation):
 
     Attributes:
         keyed: The rows with their key, and the states so far. Windows are the column
-            ``namespace``.
+            ``WINDOW``.
         is_merging: Whether windows merge, like session windows.
         is_processing_time: Whether the clock fires them instead of the watermark.
         allowed_lateness_ms: How long after its end the job keeps a window.
@@ -161,11 +161,11 @@ class WindowedStateTransformation(PlannedTransformation):
         """
         keyed, window = self.keyed, self._window
         if self.is_merging and keyed.merge_rules:
-            keyed = replace(keyed, data=merged_windows(keyed.data, keyed.key.columns))
-        data = keyed.merged((*keyed.key.columns, NAMESPACE))
+            keyed = replace(keyed, data=merged_windows(keyed.data, keyed.key.columns, WINDOW))
+        data = keyed.merged((*keyed.key.columns, WINDOW))
         data = data.withColumn(_FIRES_AT, self._fires_at())
         states = (*keyed.states, *self._timers())
-        rows = [KeyedRows(data, keyed.key, states, (F.col(NAMESPACE), window))]
+        rows = [KeyedRows(data, keyed.key, states, (F.col(WINDOW), window))]
         if self.is_merging:
             rows.append(self._merging_set(data))
         infos = tuple(state.info for of_states in rows for state in of_states.states)
@@ -176,7 +176,7 @@ class WindowedStateTransformation(PlannedTransformation):
 
         A window of processing time is never late: Flink removes it when it fires.
         """
-        last = F.col(NAMESPACE)["end"] - 1
+        last = F.col(WINDOW)["end"] - 1
         lateness = 0 if self.is_processing_time else self.allowed_lateness_ms
         return F.array(last, last + lateness) if lateness else F.array(last)
 
@@ -192,7 +192,7 @@ class WindowedStateTransformation(PlannedTransformation):
 
     def _merging_set(self, data: DataFrame) -> KeyedRows:
         """The windows of each key, whose state is under them; ``write`` refuses those that should have merged."""
-        window = F.col(NAMESPACE)
+        window = F.col(WINDOW)
         pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
         key = self.keyed.key
         key_groups = (

@@ -31,7 +31,7 @@ from savepoint_formats.errors import OverlappingWindowsError
 from savepoint_formats.values import Collections
 from savepoint_spark.columns import column_of
 from savepoint_spark.writing.keyed_rows import KeyedRows
-from savepoint_spark.writing.run_encoding import KEY, NAMESPACE
+from savepoint_spark.writing.run_encoding import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -112,10 +112,10 @@ def _comparable(data_type: DataType) -> DataType:
             return data_type
 
 
-def merged_windows(data: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """The rows, with the column ``namespace`` merged as Flink merges the windows of each key."""
+def merged_windows(data: DataFrame, keys: tuple[str, ...], column: str) -> DataFrame:
+    """The rows, with a column of windows merged as Flink merges the windows of each key."""
     grouping = Grouping.of(data, keys)
-    window = F.col(NAMESPACE)
+    window = F.col(column)
     of_same = [column_of(grouping.data, name)[0] for name in grouping.columns]
     of_key = Window.partitionBy(*of_same).orderBy(window["start"])
     before = of_key.rowsBetween(Window.unboundedPreceding, -1)
@@ -126,7 +126,7 @@ def merged_windows(data: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     whole = Window.partitionBy(*of_same, _NUMBER)
     start, end = F.min(window["start"]).over(whole), F.max(window["end"]).over(whole)
     merged = F.when(window.isNotNull(), F.struct(start.alias("start"), end.alias("end")))
-    return numbered.withColumn(NAMESPACE, merged).drop(_NUMBER, *grouping.added)
+    return numbered.withColumn(column, merged).drop(_NUMBER, *grouping.added)
 
 
 @dataclass(frozen=True)

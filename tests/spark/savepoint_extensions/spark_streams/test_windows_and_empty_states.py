@@ -17,6 +17,7 @@ from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.savepoint_warnings import LostStateWarning
 from state_processor import (
     OperatorTransformation,
+    ReducingStateDescriptor,
     Savepoint,
     SparkCheckpoint,
     Types,
@@ -48,7 +49,13 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     for name in ("total", "new", "old"):
         several = several.with_state(ValueStateDescriptor(name, Types.LONG()), "total")
     windowed = begun.window("w").reduce(Types.LONG(), "total")
-    writer = Savepoint.create(spark).with_operator("windows", windowed)
+    # Windows are a column of this name in the tables of a savepoint.
+    named = begun.window("w").with_state(
+        ReducingStateDescriptor("namespace", Types.LONG()), "total"
+    )
+    writer = (
+        Savepoint.create(spark).with_operator("windows", windowed).with_operator("named", named)
+    )
     writer.with_operator("totals", several).write(folder / "empty")
     return folder
 
@@ -95,6 +102,22 @@ def test_a_window_may_have_another_name_in_the_query(spark: SparkSession, folder
     renamed = moved(spark, folder, "moved renamed", "renamed").collect()
     assert {*renamed} == {*moved(spark, folder, "moved windows").collect()}
     assert renamed
+
+
+def test_a_state_of_windows_may_be_called_namespace(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    checkpoint = SparkCheckpoint.load(spark, folder / "windows")
+    like = Savepoint.load(spark, folder / "empty", uids=["named"]).operator("named")
+    writer = Savepoint.create(spark).with_operator("named", checkpoint.state_like(like))
+    writer.write(tmp_path / "out")
+    table = Savepoint.load(spark, tmp_path / "out", uids=["named"]).read_window_state("named")
+    (column,) = {*table.columns} - {"key", "namespace", "key_group"}
+    stored = checkpoint.aggregation(0, total="sum")
+    stored = stored.selectExpr("k", "unix_millis(window.start)", "unix_millis(window.end)", "total")
+    answers = table.select("key", "namespace.start", "namespace.end", column).collect()
+    assert {*answers} == {*stored.collect()}
+    assert answers
 
 
 def test_words_of_windows_are_refused_without_windows(spark: SparkSession, folder: Path) -> None:

@@ -143,7 +143,8 @@ class TestAggregate:
             "concat('user ', id % 3) AS user", "id * id % 7919 AS at", "id % 11 AS clicks"
         )
         sessions = assign_windows(data, "at", SessionWindows(9), "session")
-        rows = OperatorTransformation.bootstrap_with(sessions).local_key_by("user")
+        named = sessions.withColumnRenamed("user", "namespace")
+        rows = OperatorTransformation.bootstrap_with(named).local_key_by("namespace")
         expected = dict[tuple[str, int, int], list[int]]()
         for user, visits in sorted_visits(data).items():
             for start, end, clicks in merged(visits, gap=9):
@@ -152,10 +153,10 @@ class TestAggregate:
         for more in ({}, best):
             local = rows.window("session", is_merging=True)
             total: dict[str, Any] = {"total": Sum("clicks"), "mean": Avg("clicks")}
-            found = local.aggregate(**total, **more).key_by("user").rows().collect()
+            found = local.aggregate(**total, **more).key_by("namespace").rows().collect()
             assert len(found) == len(expected)
             for row in found:
-                clicks = expected[row.user, millis(row.session.start), millis(row.session.end)]
+                clicks = expected[row.namespace, millis(row.session.start), millis(row.session.end)]
                 assert row.total == sum(clicks)
                 assert row.mean == pytest.approx(sum(clicks) / len(clicks))
                 if more:

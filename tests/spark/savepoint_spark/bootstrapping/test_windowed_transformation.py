@@ -25,13 +25,13 @@ class TestWindows:
             "word STRING, total BIGINT, start BIGINT, end BIGINT",
         ).select("word", "total", F.struct("start", "end").alias("window"))
 
-    @pytest.mark.parametrize("is_merging", [False, True])
+    @pytest.mark.parametrize(("is_merging", "name"), [(False, "word"), (True, "namespace")])
     def test_have_contents_and_timers(
-        self, spark: SparkSession, sessions: DataFrame, tmp_path: Path, is_merging: bool
+        self, spark: SparkSession, sessions: DataFrame, tmp_path: Path, is_merging: bool, name: str
     ) -> None:
         windowed = (
-            OperatorTransformation.bootstrap_with(sessions)
-            .key_by("word")
+            OperatorTransformation.bootstrap_with(sessions.withColumnRenamed("word", name))
+            .key_by(name)
             .window("window", is_merging=is_merging)
             .reduce(Types.LONG(), "total")
         )
