@@ -70,6 +70,10 @@ _WITH_MARK = 2  # the first version of a join's state whose rows end with the ma
 _MATCHED = "matched"
 _NO_TIMEOUT = -1
 _TIMERS = {"readRegisteredTimers": "true"}
+_ONE_BY_ONE = (
+    ": read them one by one by Spark's source statestore, with its option stateVarName or"
+    " readRegisteredTimers, and import them in Python, by with_state(…) and with_timers(…)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,7 @@ class OperatorTables:
             tables.append(self._timers(key))
         if not tables:
             raise RefusedError(f"operator {self.operator.id} has no state and no timers")
-        return by_key(tables, tables[0].columns[:-1])
+        return by_key(tables, tables[0].columns[:-1], _ONE_BY_ONE)
 
     def reason(self) -> str:
         """Why its state can't be carried as it is; empty if it can."""

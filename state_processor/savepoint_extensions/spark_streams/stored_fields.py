@@ -132,12 +132,15 @@ def with_arrays(table: DataFrame, keys: Sequence[str], column: str) -> DataFrame
     return Grouping.of(table, (*keys,)).aggregated(numbers)
 
 
-def by_key(tables: Sequence[DataFrame], keys: Sequence[str]) -> DataFrame:
-    """Tables as one, with a row per key; ``ColumnTypeError`` if two have another column of one name."""
+def by_key(tables: Sequence[DataFrame], keys: Sequence[str], way: str = "") -> DataFrame:
+    """Tables as one, with a row per key; ``ColumnTypeError`` if two have another column of one name.
+
+    ``way`` is what to do then.
+    """
     if len(tables) == 1:
         return tables[0]
     names = [name for table in tables for name in table.columns if name not in keys]
-    expect_distinct([*keys, *names], tables[0].sparkSession, "states or timers")
+    expect_distinct([*keys, *names], tables[0].sparkSession, "states or timers", way)
     rows = reduce(lambda all_, table: all_.unionByName(table, allowMissingColumns=True), tables)
     firsts = [F.first(column, ignorenulls=True) for column in quoted(names)]
     named = [first.alias(name) for first, name in zip(firsts, names, strict=True)]

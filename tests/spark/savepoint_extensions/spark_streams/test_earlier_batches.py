@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from support.stream_queries import counted, input_rows, joined, put, read, run
 
+from savepoint_formats.errors import ColumnTypeError
 from state_processor import SparkCheckpoint
 
 if TYPE_CHECKING:
@@ -69,6 +70,17 @@ def test_a_state_variable_may_be_called_timers(spark: SparkSession, tmp_path: Pa
         (k, 4) for k in ("k0", "k1", "k2")
     }
     assert [(it.store, it.rows) for it in checkpoint.sizes()] == [("timers", 3), ("timers", 0)]
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_state_variable_called_like_timers_is_refused_with_a_way_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    put(tmp_path / "in", input_rows((0,)))
+    run(remembering(read(spark, tmp_path / "in"), "event_time"), tmp_path / "query")
+    checkpoint = SparkCheckpoint.load(spark, tmp_path / "query")
+    with pytest.raises(ColumnTypeError, match=r"have one name: read them .*readRegisteredTimers"):
+        checkpoint.state()
 
 
 def test_spark_stores_only_state_variables_as_avro(spark: SparkSession, tmp_path: Path) -> None:
