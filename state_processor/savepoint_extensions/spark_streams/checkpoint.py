@@ -15,10 +15,11 @@ from savepoint_extensions.spark_streams.checkpoint_files import (
     CommittedBatch,
     committed_batch,
     expect_facts,
+    expect_partitions,
 )
 from savepoint_extensions.spark_streams.import_words import ImportWords
 from savepoint_extensions.spark_streams.moved_checkpoint import readable_path
-from savepoint_extensions.spark_streams.operator_tables import OperatorTables
+from savepoint_extensions.spark_streams.operator_tables import OperatorTables, state_errors
 from savepoint_extensions.spark_streams.stream_import import state_like
 from savepoint_extensions.spark_streams.stream_operator import (
     AGGREGATIONS,
@@ -30,7 +31,7 @@ from savepoint_extensions.spark_streams.stream_operator import (
 from savepoint_formats.errors import OperatorNotFoundError, RefusedError
 from savepoint_formats.locations import absolute, path_text
 from savepoint_formats.printable import without_secrets
-from savepoint_spark.session import expect_release, expect_session, typed_errors
+from savepoint_spark.session import expect_release, expect_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -308,11 +309,13 @@ class SparkCheckpoint(CommittedBatch):
     def _stored(self) -> dict[int, StoredOperator]:
         expect_facts(self.path)
         rows = defaultdict(list)
-        with typed_errors():
+        with state_errors(self.path):
             of_batch = self.spark.read.format("state-metadata").option("batchId", self.batch_id)
             metadata = of_batch.load(self._readable)
             for row in metadata.collect():
                 rows[row["operatorId"]].append(row)
+        for number, of_operator in rows.items():
+            expect_partitions(self.path, number, of_operator[0]["numPartitions"])
         return {number: StoredOperator.of(rows[number]) for number in sorted(rows)}
 
     def _operator(self, number: int | None) -> StoredOperator:

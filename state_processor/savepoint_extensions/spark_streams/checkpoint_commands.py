@@ -20,12 +20,13 @@ from savepoint_cli.terminal import Output
 from savepoint_database import rows as table_rows
 from savepoint_database import sql as embedded_sql
 from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
+from savepoint_extensions.spark_streams.operator_tables import state_errors
 from savepoint_extensions.spark_streams.stored_fields import sql_errors
 from savepoint_extensions.spark_streams.stream_import import state_like
 from savepoint_extensions.spark_streams.stream_options import parameters_of_user
 from savepoint_formats.errors import QueryError, TableNotFoundError
 from savepoint_formats.savepoint_warnings import LostStateWarning
-from savepoint_spark.session import collected, typed_errors
+from savepoint_spark.session import collected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_extensions.spark_streams.stream_options import Stream
-    from state_processor import SavepointWriter
 
     Answer = Callable[[SparkCheckpoint, Output, Mapping[str, Any]], None]
 
@@ -63,14 +63,14 @@ def answer(context: click.Context, path: str) -> None:
     context.exit()
 
 
-def imported(path: str, words: Stream, uid: str, like: str) -> SavepointWriter:
-    """The savepoint of ``import --from-spark``; see ``stream_options``.
+def write_imported(command: Mapping[str, Any], words: Stream, uid: str, like: str) -> None:
+    """Writes the savepoint of ``import --from-spark``; see ``stream_options``.
 
     Raises:
         SavepointError: As ``SparkCheckpoint.state_like``.
     """
     spark = started_session()
-    checkpoint = SparkCheckpoint.load(spark, path)
+    checkpoint = SparkCheckpoint.load(spark, command["data"])
     new_job = state_processor.Savepoint.load(spark, like, uids=[uid])
     operator = new_job.operator(uid)
     state = state_like(checkpoint, words.operator, operator, words)
@@ -80,7 +80,9 @@ def imported(path: str, words: Stream, uid: str, like: str) -> SavepointWriter:
         if all(known.kind.is_keyed for known in operator.catalog.states):
             # state_like has named the states that begin empty, and how to say that they do.
             warnings.simplefilter("ignore", LostStateWarning)
-        return new_job.with_operator(uid, state)
+        writer = new_job.with_operator(uid, state)
+    with state_errors(checkpoint.path):
+        command["destination"].write(command["output"], writer)
 
 
 def late_rows(watermark: int, operators: int = 1) -> str:
@@ -135,7 +137,7 @@ def _show(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any])
     if asked["where"]:
         with sql_errors(QueryError):
             table = table.where(asked["where"])
-    _print(output, f"Rows of {name}", table, asked["rows"])
+    _print(checkpoint, output, f"Rows of {name}", table, asked["rows"])
 
 
 def _query(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]) -> None:
@@ -147,7 +149,7 @@ def _query(checkpoint: SparkCheckpoint, output: Output, asked: Mapping[str, Any]
         checkpoint.table(it.id).createOrReplaceTempView(f"{_PREFIX}{it.id}")
     with sql_errors(QueryError):
         rows = checkpoint.spark.sql(sql)
-    _print(output, "", rows, asked["rows"])
+    _print(checkpoint, output, "", rows, asked["rows"])
 
 
 def _stats(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) -> None:
@@ -155,8 +157,10 @@ def _stats(checkpoint: SparkCheckpoint, output: Output, _: Mapping[str, Any]) ->
     output.rows(f"Sizes of {checkpoint.path}", sizes)
 
 
-def _print(output: Output, title: str, table: DataFrame, most: int) -> None:
-    with typed_errors():
+def _print(
+    checkpoint: SparkCheckpoint, output: Output, title: str, table: DataFrame, most: int
+) -> None:
+    with state_errors(checkpoint.path):
         answered = collected(table.limit(most + 1))
     print_rows(output, title, answered, most)
 

@@ -49,6 +49,8 @@ _FACTS = "_metadata"
 _LOG_OFFSET, _COMPACT = "logOffset", ".compact"
 _VERSIONS = ("v1", "v2")
 _NOTHING = "-"
+COPY = "Copy the whole checkpoint again, or take a backup of it"
+"""What to do if files are lost."""
 _MOST_BYTES = 1 << 26  # of a file of a log: one line per source
 
 
@@ -161,10 +163,16 @@ def committed_batch(path: str, number: int | None = None) -> CommittedBatch:
 
 
 def expect_facts(path: str) -> None:
-    """Raises ``UnsupportedVersionError`` for an operator that an old Spark has stored no facts of."""
+    """Raises ``UnsupportedVersionError`` for an operator that an old Spark has stored no facts of.
+
+    Raises ``FormatError`` if an operator is missing: another one would count as the only one.
+    """
     if STATE not in {info.base_name for info in Location.of(path).infos()}:
         return
-    for operator in numbered(f"{path}/{STATE}"):
+    for number, operator in enumerate(operators := numbered(f"{path}/{STATE}")):
+        if number != operator:
+            known = ", ".join(map(str, operators))
+            raise FormatError(f"operator {number} is missing; there are {known}. {COPY}", path, -1)
         place = f"{path}/{STATE}/{operator}"
         if _FACTS not in {info.base_name for info in Location.of(place).infos()}:
             raise UnsupportedVersionError(
@@ -174,6 +182,15 @@ def expect_facts(path: str) -> None:
                 place,
                 -1,
             )
+
+
+def expect_partitions(path: str, operator: int, number: int) -> None:
+    """Raises ``FormatError`` unless an operator has all its partitions: Spark reads those that are there."""
+    place = f"{path}/{STATE}/{operator}"
+    missing = {*range(number)}.difference(numbered(place))
+    if missing:
+        lost = ", ".join(map(str, sorted(missing)))
+        raise FormatError(f"of {number} partitions of state, {lost} are missing. {COPY}", place, -1)
 
 
 def _files_of(log: str, last: int) -> list[str]:

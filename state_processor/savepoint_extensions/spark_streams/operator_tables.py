@@ -19,14 +19,18 @@ it is the last field, and a column of the query may have that name, too.
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from savepoint_extensions.spark_streams.aggregate_buffers import columns_of_aggregates, has_sketches
+from savepoint_extensions.spark_streams.checkpoint_files import COPY
 from savepoint_extensions.spark_streams.collected_arrays import with_lists
 from savepoint_extensions.spark_streams.stored_fields import (
     StoredFields,
@@ -41,13 +45,13 @@ from savepoint_extensions.spark_streams.stream_operator import (
     PROCESSING_TIME,
     StateForm,
 )
-from savepoint_formats.errors import RefusedError, StateNotFoundError
+from savepoint_formats.errors import FormatError, JobError, RefusedError, StateNotFoundError
 from savepoint_formats.printable import alternatives
 from savepoint_spark.columns import spark_type_of
 from savepoint_spark.session import typed_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
@@ -70,6 +74,10 @@ _WITH_MARK = 2  # the first version of a join's state whose rows end with the ma
 _MATCHED = "matched"
 _NO_TIMEOUT = -1
 _TIMERS = {"readRegisteredTimers": "true"}
+_UNREADABLE = re.compile(
+    r"\[(?:CANNOT_LOAD_STATE_STORE|STDS_FAILED).*?(?=\.?(?: *SQLSTATE|$))", re.MULTILINE
+)
+_CAUSES = re.compile(r"^Caused by: (.*?)\.?$", re.MULTILINE)
 _ONE_BY_ONE = (
     ": read them one by one by Spark's source statestore, with its option stateVarName or"
     " readRegisteredTimers, and import them in Python, by with_state(…) and with_timers(…)"
@@ -202,7 +210,7 @@ class OperatorTables:
         sizes = []
         for name, options in self._stores:
             counted = self._read_by(options).groupBy("partition_id").count()
-            with typed_errors():
+            with state_errors(self.path):
                 counts = [row["count"] for row in counted.collect()]
             sizes.append(StoreSize(self.operator.id, name, sum(counts), max(counts, default=0)))
         return sizes
@@ -299,8 +307,23 @@ class OperatorTables:
 
     def _read_by(self, options: Mapping[str, str]) -> DataFrame:
         read = {"operatorId": str(self.operator.id), "batchId": str(self.batch_id), **options}
-        with typed_errors():
+        with state_errors(self.path):
             return self.spark.read.format("statestore").options(**read).load(self.path)
+
+
+@contextmanager
+def state_errors(path: str) -> Iterator[None]:
+    """Raises ``FormatError`` for state of a checkpoint that Spark can't read, other errors as ``typed_errors``."""
+    try:
+        with typed_errors():
+            yield
+    except (PySparkException, JobError) as error:
+        text = f"{error}\n{error.__cause__}"
+        if (reason := _UNREADABLE.search(text)) is None:
+            raise
+        reasons = dict.fromkeys([reason[0], *_CAUSES.findall(text)[-1:]])
+        message = f"Spark can't read its state: {'; '.join(reasons)}. {COPY}, or load an earlier batch by batch_id="
+        raise FormatError(message, path, -1) from error
 
 
 def without_mark(row: StoredFields, version: int) -> StoredFields:

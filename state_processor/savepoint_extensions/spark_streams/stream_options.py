@@ -57,11 +57,10 @@ def answered(stream: Stream, command: Mapping[str, Any]) -> bool:
         raise click.UsageError(
             "--from-spark needs --uid, the operator of the new job, and --like, a savepoint of that job"
         )
-    from savepoint_extensions.spark_streams.checkpoint_commands import imported  # noqa: PLC0415  # imports Spark
+    from savepoint_extensions.spark_streams.checkpoint_commands import write_imported  # noqa: PLC0415  # imports Spark
 
     with usage_errors():
-        writer = imported(command["data"], stream, stream.uid, stream.like)
-        command["destination"].write(command["output"], writer)
+        write_imported(command, stream, stream.uid, stream.like)
     return True
 
 

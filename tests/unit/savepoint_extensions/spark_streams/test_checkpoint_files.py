@@ -10,6 +10,7 @@ from support.each import each
 from savepoint_extensions.spark_streams.checkpoint_files import (
     committed_batch,
     expect_facts,
+    expect_partitions,
     is_checkpoint,
 )
 from savepoint_formats.errors import (
@@ -163,6 +164,18 @@ def test_operators_of_a_spark_that_stored_no_facts_are_refused(tmp_path: Path) -
         expect_facts(path)
     (tmp_path / "state" / "1" / "_metadata").mkdir()
     expect_facts(path)
+
+
+def test_missing_operators_and_partitions_are_named(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path, FIRST)
+    for partition in ("0", "2", "_metadata"):
+        (tmp_path / "state" / "1" / partition).mkdir(parents=True)
+    with pytest.raises(FormatError, match=r"operator 0 is missing; there are 1\. Copy the whole"):
+        expect_facts(path)
+    with pytest.raises(FormatError, match="state/1: of 4 partitions of state, 1, 3 are missing"):
+        expect_partitions(path, 1, 4)
+    (tmp_path / "state" / "1" / "1").mkdir()
+    expect_partitions(path, 1, 3)
 
 
 def test_a_watermark_of_zero_has_not_begun(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""Checkpoints that lack files, or have damaged ones: an error says so, where Spark would read the rest."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+from support.commands import run as command
+from support.each import each
+from support.stream_queries import PROVIDERS, input_rows, put, read, run
+
+from savepoint_formats.errors import FormatError
+from state_processor import SparkCheckpoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def total(rows: DataFrame) -> DataFrame:
+    return rows.groupBy("k").agg(F.sum("v").alias("total"))
+
+
+@pytest.fixture(scope="module")
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of two partitions."""
+    folder = tmp_path_factory.mktemp("damaged")
+    put(folder / "in", input_rows())
+    rows = total(read(spark, folder / "in"))
+    hdfs = {"spark.sql.streaming.stateStore.providerClass": PROVIDERS["hdfs"]}
+    run(rows, folder / "plain", **hdfs, **{"spark.sql.shuffle.partitions": "2"})
+    return folder
+
+
+def without(folder: Path, lost: str, to: Path) -> Path:
+    """A copy of the plain checkpoint without some of its files."""
+    shutil.copytree(folder / "plain", to, ignore=lambda _, names: {".crc"} & {*names})
+    files = [*to.glob(lost)]
+    assert files
+    for file in files:
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    return to
+
+
+@each(
+    ("lost", "message"),
+    [
+        ("state/0/1", "of 2 partitions of state, 1 are missing. Copy the whole checkpoint"),
+        ("state/0/0", "of 2 partitions of state, 0 are missing. Copy the whole checkpoint"),
+        ("state/0/0/_metadata", r"\[STDS_FAILED_TO_READ_STATE_SCHEMA\].* earlier batch"),
+    ],
+)
+def test_what_spark_would_pass_over_is_missed(
+    spark: SparkSession,
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    lost: str,
+    message: str,
+) -> None:
+    path = without(folder, lost, tmp_path_factory.mktemp("lost") / "plain")
+    with pytest.raises(FormatError, match=message):
+        SparkCheckpoint.load(spark, path).table(0)
+
+
+def test_files_that_spark_can_t_read_are_an_error_with_its_reason(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    path = without(folder, "state/0/1/2.delta", tmp_path / "plain")
+    with pytest.raises(FormatError, match=r"CANNOT_READ_DELTA_FILE_NOT_EXISTS.*1/2\.delta.*Copy"):
+        SparkCheckpoint.load(spark, path).sizes()
+    code, printed = command("show", path, "operator_0")
+    assert code == 1
+    assert "plain: Spark can't read its state: [CANNOT_LOAD_STATE_STORE" in printed
+    # The batch before has no use for the file.
+    assert SparkCheckpoint.load(spark, path, 0).table(0).count() == 3
