@@ -337,8 +337,11 @@ class SparkCheckpoint(CommittedBatch):
                 f"operator {stored.id} of {self.path} is a {stored.form.value}, which has another table:"
                 f" expected {' or '.join(form.value for form in forms)}"
             )
+        if self.has_ids:
+            expect_release("4.1", "checkpoints of format 2")
         version = stored.format_version(self.settings)
-        return OperatorTables(self.spark, self._readable, self.batch_id, stored, version)
+        read = self.spark, self._readable, self.batch_id, stored, version
+        return OperatorTables(*read, self.has_ids)
 
     def _described(self, stored: StoredOperator) -> StreamOperator:
         tables = self._tables(stored.id, tuple(StateForm))

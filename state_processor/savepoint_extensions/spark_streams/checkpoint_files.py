@@ -6,7 +6,8 @@
 | ``offsets/N``                   | planned batch N: ``v1`` or ``v2``, a line of JSON with settings,  |
 |                                 | then a line per source: where the batch ends                      |
 | ``commits/N``                   | completed batch N: ``v1`` or ``v2``, then JSON with               |
-|                                 | ``nextBatchWatermarkMs``                                          |
+|                                 | ``nextBatchWatermarkMs``; and ``stateUniqueIds``, if the files of |
+|                                 | state have ids in their names                                     |
 | ``sources/S/N``, ``N.compact``  | files of source S in its batch N, or up to it: ``v1``, then a line |
 |                                 | of JSON per file                                                  |
 | ``state/P/_metadata/metadata``  | stateful operator P: its name and stores                          |
@@ -84,6 +85,11 @@ class CommittedBatch:
         still in the state, and rows for them are not late yet. None if it has not begun.
         """
         return self._number(OFFSETS, "batchWatermarkMs")
+
+    @cached_property
+    def has_ids(self) -> bool:
+        """Whether the files of its state have ids in their names: Spark's format 2 of checkpoints."""
+        return bool(fact_of(self._facts(COMMITS), "stateUniqueIds", dict, {}, self.path))
 
     @cached_property
     def offsets(self) -> Mapping[str, Any]:

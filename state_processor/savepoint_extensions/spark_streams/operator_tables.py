@@ -74,6 +74,7 @@ _WITH_MARK = 2  # the first version of a join's state whose rows end with the ma
 _MATCHED = "matched"
 _NO_TIMEOUT = -1
 _TIMERS = {"readRegisteredTimers": "true"}
+_FILE_NAMES = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _UNREADABLE = re.compile(
     r"\[(?:CANNOT_LOAD_STATE_STORE|STDS_FAILED).*?(?=\.?(?: *SQLSTATE|$))", re.MULTILINE
 )
@@ -103,13 +104,17 @@ class StoreSize:
 
 @dataclass(frozen=True)
 class OperatorTables:
-    """The state of an operator after a batch; ``path`` is the checkpoint as Spark can read it."""
+    """The state of an operator after a batch; ``path`` is the checkpoint as Spark can read it.
+
+    Its files ``has_ids`` in their names: see ``CommittedBatch``.
+    """
 
     spark: SparkSession
     path: str
     batch_id: int
     operator: StoredOperator
     version: int
+    has_ids: bool = False
 
     def table(self) -> DataFrame:
         """The table of the operator's form, without anything that only the user knows."""
@@ -307,7 +312,7 @@ class OperatorTables:
 
     def _read_by(self, options: Mapping[str, str]) -> DataFrame:
         read = {"operatorId": str(self.operator.id), "batchId": str(self.batch_id), **options}
-        with state_errors(self.path):
+        with state_errors(self.path), _naming_files(self.spark, has_ids=self.has_ids):
             return self.spark.read.format("statestore").options(**read).load(self.path)
 
 
@@ -324,6 +329,20 @@ def state_errors(path: str) -> Iterator[None]:
         reasons = dict.fromkeys([reason[0], *_CAUSES.findall(text)[-1:]])
         message = f"Spark can't read its state: {'; '.join(reasons)}. {COPY}, or load an earlier batch by batch_id="
         raise FormatError(message, path, -1) from error
+
+
+@contextmanager
+def _naming_files(spark: SparkSession, *, has_ids: bool) -> Iterator[None]:
+    """Lets a session find files with ids in their names, or without, when it loads a table.
+
+    The names of files are those of the session, not of the query.
+    """
+    before = spark.conf.get(_FILE_NAMES) or ""
+    spark.conf.set(_FILE_NAMES, "2" if has_ids else "1")
+    try:
+        yield
+    finally:
+        spark.conf.set(_FILE_NAMES, before)
 
 
 def without_mark(row: StoredFields, version: int) -> StoredFields:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+NAMES_OF_FILES = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
 
 def total(rows: DataFrame) -> DataFrame:
     return rows.groupBy("k").agg(F.sum("v").alias("total"))
@@ -26,12 +28,13 @@ def total(rows: DataFrame) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint of two partitions."""
+    """Two checkpoints of one query: of two partitions, and with ids in the names of files."""
     folder = tmp_path_factory.mktemp("damaged")
     put(folder / "in", input_rows())
     rows = total(read(spark, folder / "in"))
     hdfs = {"spark.sql.streaming.stateStore.providerClass": PROVIDERS["hdfs"]}
     run(rows, folder / "plain", **hdfs, **{"spark.sql.shuffle.partitions": "2"})
+    run(rows, folder / "with ids", **{NAMES_OF_FILES: "2"})
     return folder
 
 
@@ -76,3 +79,24 @@ def test_files_that_spark_can_t_read_are_an_error_with_its_reason(
     assert "plain: Spark can't read its state: [CANNOT_LOAD_STATE_STORE" in printed
     # The batch before has no use for the file.
     assert SparkCheckpoint.load(spark, path, 0).table(0).count() == 3
+
+
+def test_files_with_ids_in_their_names_are_read_whatever_the_session_has(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "with ids", tmp_path / "moved")
+    places = (folder / "with ids", tmp_path / "moved", folder / "plain")
+    expected = {
+        batch: {*total(spark.read.schema("k STRING, v BIGINT").json(files)).collect()}
+        for batch, files in enumerate((str(folder / "in" / "000.json"), str(folder / "in")))
+    }
+    before = spark.conf.get(NAMES_OF_FILES)
+    try:
+        for setting in "12":
+            spark.conf.set(NAMES_OF_FILES, setting)
+            checkpoints = [SparkCheckpoint.load(spark, it, n) for it in places for n in expected]
+            for checkpoint in checkpoints:
+                assert {*checkpoint.table(0).collect()} == expected[checkpoint.batch_id]
+            assert spark.conf.get(NAMES_OF_FILES) == setting
+    finally:
+        spark.conf.set(NAMES_OF_FILES, before or "1")
