@@ -1,4 +1,4 @@
-"""Columns of a query that have the names of columns which the tables of its state add, or of windows."""
+"""Names of columns that the tables of state add, or those of windows, and keys of hostile values."""
 
 from __future__ import annotations
 
@@ -241,6 +241,34 @@ def test_no_column_of_a_key_gets_lost_behind_another_of_its_name(
     checkpoint = SparkCheckpoint.load(spark, folder / "seen")
     with pytest.raises(ColumnTypeError, match=r"key=\['a', 'a'\] has a name twice"):
         checkpoint.deduplicated(0, key=["a", "a"])
+
+
+HOSTILE = {
+    "fraction": "element_at(array(double('NaN'), -0.0D, 0.0D, double('-inf'), NULL, 1e-310D), id % 6 + 1)",
+    "text": "element_at(array('', repeat('ä', 70000), NULL, 'a\\0b'), id % 4 + 1)",
+    "decimal": "CAST(IF(v < 0, NULL, v - 12345678901234567890.5) AS DECIMAL(38, 9))",
+    "day": "IF(id = 1, DATE'0001-01-01', DATE'9999-12-31')",
+    "at": "IF(id = 2, TIMESTAMP'1883-01-01 00:00:00.000001', ts)",
+    "nested": "named_struct('a', named_struct('x', IF(id > 5, id, NULL), 'y', ''), 'b', array(k, NULL))",
+}
+"""Name of a column of a key -> its values."""
+
+
+def test_keys_are_those_of_sparks_own_answer(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    def totals(rows: DataFrame) -> DataFrame:
+        named = rows.selectExpr("v", *(f"{value} AS {name}" for name, value in HOSTILE.items()))
+        return named.groupBy(*HOSTILE).agg(F.sum("v").alias("total"))
+
+    stream = read(spark, folder / "in")
+    run(totals(stream), tmp_path / "query")
+    plain = spark.read.schema(stream.drop("ts").schema).json(str(folder / "in"))
+    expected = totals(plain.withColumn("ts", F.timestamp_seconds("t"))).collect()
+    # NaN is not equal to itself, but its text is.
+    answers = SparkCheckpoint.load(spark, tmp_path / "query").aggregation(0, total="sum").collect()
+    assert sorted(map(repr, answers)) == sorted(map(repr, expected))
+    assert len(answers) > 10
 
 
 def test_a_total_of_all_rows_has_no_window(spark: SparkSession, folder: Path) -> None:
