@@ -27,6 +27,7 @@ from support.hand_made import (
     utf,
 )
 from support.pyflink_jobs import SAMPLE, UIDS
+from support.raw_timers import raw, section, service, timer, with_raw
 
 from savepoint_formats.bytes import DataOutputView
 from savepoint_formats.bytes.data_view import DataInputView
@@ -46,9 +47,6 @@ from savepoint_formats.metadata import (
     CheckpointMetadata,
     DistributionMode,
     InlineStream,
-    KeyedHandleType,
-    KeyGroupRangeOffsets,
-    KeyGroupsHandle,
     OperatorState,
     OperatorStateHandle,
     OperatorStateOffsets,
@@ -71,46 +69,12 @@ if TYPE_CHECKING:
 
 FIRST_HALF, SECOND_HALF = KeyGroupRange(0, 1), KeyGroupRange(2, 3)
 
-START = bytes.fromhex("f1cd859f 00000002")
-
-
-def timer(key: bytes, namespace: bytes, time: int) -> bytes:
-    return key + namespace + time.to_bytes(8, "big", signed=True)
-
-
-def service(name: str, event: list[bytes], processing: list[bytes], *types: bytes) -> bytes:
-    queues = [i32(len(timers)) + b"".join(timers) for timers in (event, processing)]
-    return utf(name) + b"".join(types or (STRING, LONG)) + b"".join(queues)
-
-
-def section(*services: bytes) -> bytes:
-    return START + i32(len(services)) + b"".join(services)
-
-
 TIMERS = section(
     service(
         "a", [timer(b"\2x", bytes(8), -5), timer(b"\1", bytes(8), 7)], [timer(b"\2y", bytes(8), 1)]
     ),
     service("b", [], [timer(b"\2z", b"\0", 2)], STRING, VOID),
 )
-
-
-def raw(
-    *sections: bytes | None, key_groups: KeyGroupRange = EVERYTHING, junk: bytes = b""
-) -> KeyGroupsHandle:
-    """A handle of the sections of the first key groups; of None, and all others, nothing is there."""
-    data, offsets = junk, [-1] * len(key_groups)
-    for index, one in enumerate(sections):
-        offsets[index] = -1 if one is None else len(data)
-        data += one or b""
-    groups = KeyGroupRangeOffsets(key_groups, tuple(offsets))
-    return KeyGroupsHandle(KeyedHandleType.KEY_GROUPS, groups, InlineStream("raw", data), "id")
-
-
-def with_raw(*handles: KeyGroupsHandle) -> OperatorState:
-    return operator_of(
-        *(SubtaskState(i, raw_keyed_state=handle) for i, handle in enumerate(handles))
-    )
 
 
 def catalog(operator: OperatorState) -> OperatorCatalog:
