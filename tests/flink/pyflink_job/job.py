@@ -22,7 +22,7 @@ import os
 import sys
 import time
 
-from pyflink.common import Configuration, Duration, Row, Time, Types, WatermarkStrategy
+from pyflink.common import Duration, Row, Time, Types, WatermarkStrategy
 from pyflink.common.time import Instant
 from pyflink.common.watermark_strategy import TimestampAssigner
 from pyflink.datastream import StreamExecutionEnvironment
@@ -47,6 +47,7 @@ from pyflink.datastream.state import (
 from pyflink.datastream.window import CountTumblingWindowAssigner, TumblingEventTimeWindows
 from pyflink.table import DataTypes, ListView, StreamTableEnvironment, udf
 from pyflink.table.expressions import call, col
+from running import await_reports, configuration, take_savepoints
 
 EVENT = Types.ROW_NAMED(["number", "key"], [Types.LONG(), Types.STRING()])
 ITEM = Types.ROW_NAMED(
@@ -111,8 +112,8 @@ class Average(AggregateFunction):
 
 
 class Reporting:
-    folder = ""
-    uid = ""
+    def __init__(self, folder, uid):
+        self.folder, self.uid = folder, uid
 
     def report(self, key, states):
         with open(f"{self.folder}/states.{os.getpid()}.{self.uid}", "a") as file:
@@ -148,9 +149,6 @@ VALUES = {
 
 
 class Typed(KeyedProcessFunction, Reporting):
-    def __init__(self, folder, uid):
-        self.folder, self.uid = folder, uid
-
     def open(self, context):
         ttl = StateTtlConfig.new_builder(Time.days(1000)).build()
         self.total = context.get_state(ValueStateDescriptor("total", Types.LONG()))
@@ -217,9 +215,6 @@ class Typed(KeyedProcessFunction, Reporting):
 
 
 class Pickled(KeyedProcessFunction, Reporting):
-    def __init__(self, folder, uid):
-        self.folder, self.uid = folder, uid
-
     def open(self, context):
         kind = Types.PICKLED_BYTE_ARRAY()
         self.any = context.get_state(ValueStateDescriptor("any", kind))
@@ -230,13 +225,8 @@ class Pickled(KeyedProcessFunction, Reporting):
     def process_element(self, value, ctx):
         number = value[0]
         if number >= 0:
-            self.any.update(
-                {
-                    "n": number,
-                    "at": datetime.datetime(2024, 1, 1 + number % 20),
-                    "price": decimal.Decimal(number) / 4,
-                }
-            )
+            at = datetime.datetime(2024, 1, 1 + number % 20)
+            self.any.update({"n": number, "at": at, "price": decimal.Decimal(number) / 4})
             self.list.add((number, "ä"))
             self.map.put(number, [number])
             self.object.update(Row(number))
@@ -252,9 +242,6 @@ class Pickled(KeyedProcessFunction, Reporting):
 
 
 class OneValue(KeyedProcessFunction, Reporting):
-    def __init__(self, folder, uid):
-        self.folder, self.uid = folder, uid
-
     def open(self, context):
         self.total = context.get_state(ValueStateDescriptor("total", Types.LONG()))
 
@@ -274,9 +261,6 @@ RULES = MapStateDescriptor("rules", Types.STRING(), Types.LONG())
 
 
 class WithRules(KeyedBroadcastProcessFunction, Reporting):
-    def __init__(self, folder, uid):
-        self.folder, self.uid = folder, uid
-
     def process_broadcast_element(self, value, ctx):
         rules = ctx.get_broadcast_state(RULES)
         if value[0] >= 0:
@@ -314,9 +298,6 @@ class Spread(udf.AggregateFunction):
 
 
 class Written(MapFunction, Reporting):
-    def __init__(self, folder, uid):
-        self.folder, self.uid = folder, uid
-
     def map(self, value):
         self.report(value[0], {"spread": value[1]})
         return "done"
@@ -328,8 +309,7 @@ def aggregated(env, events, folder, uid):
     tables.create_temporary_function("spread", udf.udaf(Spread()))
     table = tables.from_data_stream(events)
     result = table.group_by(col("key")).select(col("key"), call("spread", col("number")))
-    rows = tables.to_changelog_stream(result)
-    rows.map(Written(folder, uid), Types.STRING()).uid(uid)
+    tables.to_changelog_stream(result).map(Written(folder, uid), Types.STRING()).uid(uid)
 
 
 def build(env, plan):
@@ -396,26 +376,6 @@ def build(env, plan):
             )
 
 
-def configuration(plan):
-    """The options of a job: backend, mode, and the savepoint to begin with."""
-    config = Configuration()
-    config.set_string("state.backend.type", plan["backend"])
-    config.set_string("python.execution-mode", plan["mode"])
-    config.set_string("python.executable", sys.executable)
-    config.set_string("python.client.executable", sys.executable)
-    config.set_string("python.fn-execution.bundle.size", "7")
-    config.set_string("python.fn-execution.bundle.time", "100")
-    config.set_string("taskmanager.memory.managed.size", "256m")
-    config.set_string("taskmanager.numberOfTaskSlots", "8")
-    config.set_string("rest.bind-port", "0")
-    if plan["restored"]:
-        config.set_string("execution.savepoint.path", plan["restored"])
-        config.set_string("execution.state-recovery.path", plan["restored"])
-        config.set_string("execution.savepoint.ignore-unclaimed-state", "true")
-        config.set_string("execution.state-recovery.ignore-unclaimed-state", "true")
-    return config
-
-
 def main(plan):
     if plan["mode"] == "thread":
         # PyFlink itself fails with dates, decimals and the like in states of thread mode.
@@ -427,33 +387,9 @@ def main(plan):
     build(env, plan)
     client = env.execute_async("states")
     reporting = [uid for uid in plan["operators"] if uid not in ("windows", "sums", "counted")]
-    wanted = len(plan["events"])
-    ends = time.time() + 90
-    while True:
-        lines = dict.fromkeys(reporting, 0)
-        for name in os.listdir(plan["folder"]):
-            uid = name.rsplit(".", 1)[-1]
-            if name.startswith("states.") and uid in lines:
-                with open(f"{plan['folder']}/{name}") as file:
-                    lines[uid] += sum(1 for _ in file)
-        if all(count >= wanted for count in lines.values()):
-            break
-        if time.time() > ends:
-            raise SystemExit(f"only {lines} of {wanted}")
-        time.sleep(0.1)
+    await_reports(plan, reporting)
     # Operators that report nothing have the events, too, before the barrier of a savepoint comes behind them.
     take_savepoints(client, plan)
-
-
-def take_savepoints(client, plan):
-    """Prints the path of each savepoint behind its format, and cancels the job."""
-    from pyflink.java_gateway import get_gateway
-
-    formats = get_gateway().jvm.org.apache.flink.core.execution.SavepointFormatType
-    for name in plan["formats"]:
-        future = client._j_job_client.triggerSavepoint(plan["folder"], getattr(formats, name))
-        print(f"{name} {future.get()}", flush=True)
-    client.cancel().result()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from job import EVENT, Events, EventTimes, Reporting, configuration, take_savepoints
+from job import EVENT, Events, EventTimes, Reporting
 from pyflink.common import Duration, Time, Types, WatermarkStrategy
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.datastream.connectors.number_seq import NumberSequenceSource
@@ -27,6 +27,7 @@ from pyflink.datastream.window import (
     EventTimeSessionWindows,
     TumblingEventTimeWindows,
 )
+from running import configuration, take_savepoints
 
 RULES = MapStateDescriptor("rules", Types.STRING(), Types.LONG())
 
@@ -124,8 +125,9 @@ def build(env, plan):
 
 def main(plan):
     env = StreamExecutionEnvironment.get_execution_environment(configuration(plan))
-    # Processes of functions import it as the module that has some of them.
-    env.add_python_file(os.path.join(os.path.dirname(__file__), "job.py"))
+    # Processes of functions import the module that has some of them, which imports the other one.
+    for name in ("job.py", "running.py"):
+        env.add_python_file(os.path.join(os.path.dirname(__file__), name))
     env.set_parallelism(plan["parallelism"])
     env.set_max_parallelism(plan["max_parallelism"])
     build(env, plan)
