@@ -22,6 +22,8 @@ from savepoint_extensions.watch.watch_round import WatchedKey, WatchedOperator, 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations import Location
 from savepoint_formats.metadata import (
+    FileKind,
+    SegmentStream,
     in_flight_size,
     size_of,
     stream_references,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot import Operator, Snapshot
     from savepoint_extensions.watch.operator_memory import KeyedParts
-    from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.metadata import OperatorStateHandle, StreamHandle
     from savepoint_formats.state_files import State
 
 
@@ -152,7 +154,7 @@ class CheckpointMemory:
     def _files(self, snapshot: Snapshot) -> tuple[list[str], int]:
         """What is wrong with the checkpoint's files, and bytes of those that the one before did not have."""
         problems, files, new = list[str](), dict[FileKey, Location | None](), list[object]()
-        listed = _ListedSizes()
+        listed, logs = _ListedSizes(), _logs(snapshot)
         for stream in streams_of(snapshot.metadata):
             key = file_key(snapshot.directory, stream)
             if key is None or key in files:
@@ -160,15 +162,17 @@ class CheckpointMemory:
             if key not in self.files:
                 new.append(stream)
             end, location = key[2] + stream.size, self.files.get(key)
-            if location is None or listed.size_of(location) < end:
+            # Other ranges follow in a merged file, and other changes in a log.
+            may_be_longer = isinstance(stream, SegmentStream) or stream in logs
+            if location is None or not _fits(listed.size_of(location), end, may_be_longer):
                 file = snapshot.directory.file(stream)
                 location = file.location
                 size = None if location is None else location.file_size()
                 if size is None:
                     problems.append(f"{file.path} does not exist")
-                elif size < end:
-                    problems.append(f"{file.path} has {size:,} bytes of {end:,}")
-                location = location if size is not None and size >= end else None
+                elif not _fits(size, end, may_be_longer):
+                    problems.append(f"{file.path} has {size:,} bytes, expected {end:,}")
+                    location = None
             files[key] = location
         self.files = files
         return problems, size_of(new)  # type: ignore[arg-type]  # streams
@@ -220,6 +224,20 @@ class CheckpointMemory:
         for key, text in zip(keys, texts, strict=True):
             size = ByteCount(key.size)
             yield WatchedKey(operator.name, text, key.key_group, key.entries, size, key.error)
+
+
+def _logs(snapshot: Snapshot) -> set[StreamHandle]:
+    """The handles of changelogs."""
+    return {
+        reference.stream
+        for operator in snapshot.operators()
+        for reference in stream_references(operator.record)
+        if reference.kind is FileKind.CHANGELOG
+    }
+
+
+def _fits(size: int, expected: int, may_be_longer: bool) -> bool:
+    return size == expected or (may_be_longer and size > expected)
 
 
 def _is_of_clock(state: State) -> bool:

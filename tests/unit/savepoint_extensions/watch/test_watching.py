@@ -132,7 +132,7 @@ def largest_file(path: Path, role: str) -> Path:
 
 
 @pytest.mark.parametrize("role", [".sst", "MANIFEST"])
-@pytest.mark.parametrize("how", ["gone", "cut", "damaged"])
+@pytest.mark.parametrize("how", ["gone", "cut", "damaged", "longer"])
 def test_a_checkpoint_with_a_file_that_is_not_right_is_not_intact(
     tmp_path: Path, how: str, role: str
 ) -> None:
@@ -143,7 +143,8 @@ def test_a_checkpoint_with_a_file_that_is_not_right_is_not_intact(
     data = table.read_bytes()
     table.unlink()
     if how != "gone":
-        table.write_bytes(data[:-9] if how == "cut" else data[:70] + b"\xff" + data[71:])
+        flipped = data[:70] + b"\xff" + data[71:]
+        table.write_bytes({"cut": data[:-9], "damaged": flipped, "longer": data + b"x"}[how])
     answer = watching.round()
     assert (answer.id, answer.intact_id) == (5, 1)
     assert any(table.name in problem for problem in answer.problems), answer.problems
@@ -153,7 +154,7 @@ def test_a_checkpoint_with_a_file_that_is_not_right_is_not_intact(
 
 
 @pytest.mark.parametrize("role", [".sst", "MANIFEST"])
-@pytest.mark.parametrize("how", ["gone", "cut"])
+@pytest.mark.parametrize("how", ["gone", "cut", "longer"])
 @pytest.mark.parametrize("was_seen", [True, False])
 def test_a_shared_file_that_is_lost_leaves_no_later_checkpoint_intact(
     tmp_path: Path, role: str, how: str, was_seen: bool
@@ -167,8 +168,8 @@ def test_a_shared_file_that_is_lost_leaves_no_later_checkpoint_intact(
         incremental(tmp_path, 6)
     data = lost.read_bytes()
     lost.unlink()
-    if how == "cut":
-        lost.write_bytes(data[:-9])
+    if how != "gone":
+        lost.write_bytes(data[:-9] if how == "cut" else data + b"x")
     intact = 5 if was_seen else 1
     for number in (7, 8):
         incremental(tmp_path, number)
