@@ -17,6 +17,7 @@ Sen, P. K. (1968). Estimates of the regression coefficient based on Kendall's ta
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import time as now
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,7 +72,14 @@ class Series:
     begin: float = 0.0
 
     def add(self, time: float, size: float) -> None:
-        """Adds a checkpoint; one that is not later than the last is left out."""
+        """Adds a checkpoint; one that is not later than the last is left out.
+
+        Checkpoints of times that are yet to come go: a clock was wrong, and nothing would be later.
+        """
+        while self.times and time < self.times[-1] > now():
+            self.times.pop()
+            self.sizes.pop()
+            self.count -= 1
         if self.times and time <= self.times[-1]:
             return
         if not self.count:

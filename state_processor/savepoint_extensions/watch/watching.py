@@ -29,6 +29,9 @@ _MOST_SERIES = 10_000
 _PATIENCE, _PAUSE = 8.0, 0.5
 """Seconds: what a cluster says may be three seconds old, and its job deletes checkpoints meanwhile."""
 
+_LARGEST_SKEW = 60.0
+"""Seconds by which the clocks of machines may differ."""
+
 _NOTHING = Measures(0, 0, 0, 0, (), (), (), 0, False, ())
 
 
@@ -61,6 +64,7 @@ class Watch:
     after: Span = AFTER
     _series: dict[tuple[str, str], Series] = field(default_factory=dict)
     _newest: Place | None = None
+    _seen_at: float = 0.0
     _measures: Measures = _NOTHING
     _growing: tuple[WatchedState, ...] = ()
     _intact: Place | None = None
@@ -146,7 +150,7 @@ class Watch:
         places, newest = listed, self._newest
         if newest is not None:
             places = [
-                replace(place, seconds=max(place.seconds, newest.seconds))
+                replace(place, seconds=max(place.seconds, min(newest.seconds, time.time())))
                 for place in listed
                 if place > newest or self._is_successor(place, newest)
             ]
@@ -173,7 +177,7 @@ class Watch:
             return self.opened(place.path)
 
     def _take(self, place: Place, measures: Measures) -> None:
-        self._newest, self._measures = place, measures
+        self._newest, self._measures, self._seen_at = place, measures, time.monotonic()
         if measures.is_intact:
             self._intact = place
         seen, states = dict[tuple[str, str], Series](), list["WatchedState"]()
@@ -196,16 +200,21 @@ class Watch:
             seen = {**self._series, **seen}
         self._series = seen
 
+    def _age_of(self, place: Place) -> float:
+        """Seconds since a checkpoint was written, at least since it was seen if a clock is ahead."""
+        return max(time.time() - place.seconds, time.monotonic() - self._seen_at)
+
     def _answer(self, looked: _Looked, seconds: float) -> WatchRound:
         newest, intact, measures = self._newest, self._intact, self._measures
         problems = looked.problems
         if newest is not None:  # its own stay until there is a newer one
-            problems = {newest.path: list(measures.problems), **problems}
+            own = [*measures.problems, *_of_clock(newest)]
+            problems = {newest.path: own, **problems} | {newest.path: own}
         return WatchRound(
             "" if newest is None else newest.path,
             None if newest is None else newest.id,
             _time_text(newest),
-            None if newest is None else max(time.time() - newest.seconds, 0.0),
+            None if newest is None else self._age_of(newest),
             "" if newest is None else newest.job,
             measures.size,
             measures.new_size,
@@ -220,6 +229,16 @@ class Watch:
             looked.read_size,
             seconds,
             tuple(f"{path}: {it}" for path, own in problems.items() for it in own),
+        )
+
+
+def _of_clock(place: Place) -> Iterator[str]:
+    """What is wrong with the time of a checkpoint: its age would be 0 until that time comes."""
+    ahead = place.seconds - time.time()
+    if ahead > _LARGEST_SKEW:
+        yield (
+            f"its _metadata is of {time_text(place.seconds)}, {round(ahead):,} seconds from now: a clock"
+            " is wrong, and so is the age of the checkpoint"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import shutil
+import time
 import tracemalloc
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -83,6 +84,28 @@ def test_a_checkpoint_of_a_clock_that_is_behind_is_the_newest(tmp_path: Path) ->
     shutil.rmtree(old)
     checkpoint(tmp_path, 3, keys=5, at=995.0)
     assert watching.round().id == 3
+
+
+def test_a_checkpoint_of_a_clock_that_is_ahead_is_not_new_for_ever(tmp_path: Path) -> None:
+    """Its age would be 0 for a day, and no later checkpoint would count for the growth."""
+    now, watching = time.time(), watched(tmp_path)
+    for number in range(1, 4):
+        checkpoint(tmp_path, number, at=now - 60 * (20 - number))
+    checkpoint(tmp_path, 4, at=now + 86_400)
+    ahead = watching.round()
+    assert (ahead.id, len(ahead.problems)) == (4, 1)
+    assert "a clock is wrong" in ahead.problems[0]
+    time.sleep(0.01)
+    again = watching.round()
+    assert again.age_seconds is not None
+    assert ahead.age_seconds is not None
+    assert again.age_seconds >= ahead.age_seconds + 0.01
+    for number in range(5, 17):
+        checkpoint(tmp_path, number, keys=10 * number, at=now - 60 * (20 - number))
+    later = watching.round()
+    assert (later.id, later.problems) == (16, ())
+    (state,) = later.states
+    assert state.steady_growth_per_day
 
 
 def test_older_checkpoints_of_a_job_that_counts_from_1_again_are_not_the_newest(
