@@ -339,14 +339,11 @@ class SparkCheckpoint(CommittedBatch):
             )
         if self.has_ids:
             expect_release("4.1", "checkpoints of format 2")
-        version = stored.format_version(self.settings)
-        read = self.spark, self._readable, self.batch_id, stored, version
-        return OperatorTables(*read, self.has_ids)
+        return OperatorTables(self.spark, self._readable, self, stored)
 
     def _described(self, stored: StoredOperator) -> StreamOperator:
         tables = self._tables(stored.id, tuple(StateForm))
         key, states = tables.described()
         reason = kind_of(stored.name).reason or tables.reason()
-        version, number = stored.format_version(self.settings), stored.partitions
-        facts = key, states, stored.timers, version, number, not reason, reason
+        facts = key, states, stored.timers, tables.version, stored.partitions, not reason, reason
         return StreamOperator(stored.id, stored.name, stored.form.value, *facts)

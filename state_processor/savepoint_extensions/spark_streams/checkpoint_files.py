@@ -58,11 +58,9 @@ _MOST_BYTES = 1 << 26  # of a file of a log: one line per source
 def is_checkpoint(path: str) -> bool:
     """Whether a streaming query's checkpoint is at a path; False if nothing is."""
     try:
-        top = Location.of(path.rstrip("/"))
-        names = {info.base_name for info in top.infos()}
+        return {METADATA, OFFSETS, COMMITS} <= _names(path.rstrip("/"))
     except NotFoundError:
         return False
-    return {METADATA, OFFSETS, COMMITS} <= names
 
 
 @dataclass(frozen=True)
@@ -173,14 +171,12 @@ def expect_facts(path: str) -> None:
 
     Raises ``FormatError`` if an operator is missing: another one would count as the only one.
     """
-    if STATE not in {info.base_name for info in Location.of(path).infos()}:
-        return
     for number, operator in enumerate(operators := numbered(f"{path}/{STATE}")):
         if number != operator:
             known = ", ".join(map(str, operators))
             raise FormatError(f"operator {number} is missing; there are {known}. {COPY}", path, -1)
         place = f"{path}/{STATE}/{operator}"
-        if _FACTS not in {info.base_name for info in Location.of(place).infos()}:
+        if _FACTS not in _names(place):
             raise UnsupportedVersionError(
                 f"operator {operator} has no {_FACTS}, with its name and stores, which Spark writes"
                 " since 4.0: run a batch of the query with Spark 4 from this checkpoint, or from a"
@@ -201,10 +197,7 @@ def expect_partitions(path: str, operator: int, number: int) -> None:
 
 def _files_of(log: str, last: int) -> list[str]:
     """The files of a source's log up to a batch of the source."""
-    names = [info.base_name for info in Location.of(log).infos()]
-    single = {int(name) for name in names if name.isdecimal()}
-    ended = (name.removesuffix(_COMPACT) for name in names if name.endswith(_COMPACT))
-    compact = {int(name) for name in ended if name.isdecimal()}
+    single, compact = {*numbered(log)}, numbered(log, _COMPACT)
     begin = max((number for number in compact if number <= last), default=-1)
     read = [f"{begin}{_COMPACT}"] if begin >= 0 else []
     if single.issuperset(range(begin + 1, last + 1)):
@@ -246,9 +239,14 @@ def _read_log(
     return version, lines
 
 
-def numbered(directory: str) -> list[int]:
-    """The numbers that are names in a directory, in order."""
-    names = (info.base_name for info in Location.of(directory).infos())
+def _names(directory: str) -> set[str]:
+    """The names of files and directories; none if there is no directory."""
+    return {info.base_name for info in Location.of(directory).infos()}
+
+
+def numbered(directory: str, ending: str = "") -> list[int]:
+    """The numbers that are names in a directory, in front of an ending, in order."""
+    names = (it.removesuffix(ending) for it in _names(directory) if it.endswith(ending))
     return sorted(int(name) for name in names if name.isdecimal())
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from savepoint_extensions.spark_streams.new_types import NewTypes
     from savepoint_spark.writing import NewState
 
+_OTHER = dict(zip(SIDES, reversed(SIDES), strict=True))
 _ROW, _STORED, _MATCHED = "$row", "$stored", "$matched"
 _TIMES, _MATCHES = "$times", "$matches"
 _OF_INTERVALS = ("IntervalJoinLeftCache", "LEFT_BUFFER")  # of SQL, and of intervalJoin
@@ -69,8 +70,7 @@ def joined_states(
         wanted = spark_type(state.stored)
         rows = sides[side]
         if _has_matches(wanted):
-            (other,) = (name for name in SIDES if name != side)
-            rows = with_matches(rows, sides[other], keys, side, words.on)
+            rows = with_matches(rows, sides[_OTHER[side]], keys, side, words.on)
         way = "" if _columns(words, side) else _ORDER.format(side)
         parts.append(_grouped(rows, keys, state, wanted, way))
     return by_key(parts, keys)
@@ -119,7 +119,7 @@ def with_matches(
     Rows of the other side that have left the query's state are not counted, but Spark has marked
     that there was one.
     """
-    (other,) = (name for name in SIDES if name != side)
+    other = _OTHER[side]
     own, named = quoted(keys), [f"{other} {name}" for name in keys]
     of_others = [column.alias(name) for column, name in zip(own, named, strict=True)]
     right = others.select(*of_others, F.col(_STORED).alias(other))

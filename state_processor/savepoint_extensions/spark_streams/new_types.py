@@ -81,10 +81,8 @@ class NewTypes:
     @property
     def values(self) -> tuple[NewState, ...]:
         """The states that columns can fill: neither timers nor the set of merging windows."""
-        others = (*self.timers,)
-        return tuple(
-            state for state in self.states if state not in others and state.name != _MERGING_SET
-        )
+        others = [state for state in self.states if state.kind is not StateKind.TIMERS]
+        return tuple(state for state in others if state.name != _MERGING_SET)
 
     @property
     def has_windows(self) -> bool:

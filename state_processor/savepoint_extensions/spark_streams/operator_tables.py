@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
+    from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
     from savepoint_extensions.spark_streams.stream_operator import (
         StateVariable,
         StoredOperator,
@@ -104,17 +105,17 @@ class StoreSize:
 
 @dataclass(frozen=True)
 class OperatorTables:
-    """The state of an operator after a batch; ``path`` is the checkpoint as Spark can read it.
-
-    Its files ``has_ids`` in their names: see ``CommittedBatch``.
-    """
+    """The state of an operator after a batch; ``path`` is the checkpoint as Spark can read it."""
 
     spark: SparkSession
     path: str
-    batch_id: int
+    batch: CommittedBatch
     operator: StoredOperator
-    version: int
-    has_ids: bool = False
+
+    @cached_property
+    def version(self) -> int:
+        """The version of the form of state."""
+        return self.operator.format_version(self.batch.settings)
 
     def table(self) -> DataFrame:
         """The table of the operator's form, without anything that only the user knows."""
@@ -215,7 +216,7 @@ class OperatorTables:
         sizes = []
         for name, options in self._stores:
             counted = self._read_by(options).groupBy("partition_id").count()
-            with state_errors(self.path):
+            with state_errors(self.batch.path):
                 counts = [row["count"] for row in counted.collect()]
             sizes.append(StoreSize(self.operator.id, name, sum(counts), max(counts, default=0)))
         return sizes
@@ -311,8 +312,9 @@ class OperatorTables:
         return with_arrays(table, [*keys], domain)
 
     def _read_by(self, options: Mapping[str, str]) -> DataFrame:
-        read = {"operatorId": str(self.operator.id), "batchId": str(self.batch_id), **options}
-        with state_errors(self.path), _naming_files(self.spark, has_ids=self.has_ids):
+        place = {"operatorId": str(self.operator.id), "batchId": str(self.batch.batch_id)}
+        read = {**place, **options}
+        with state_errors(self.batch.path), _naming_files(self.spark, has_ids=self.batch.has_ids):
             return self.spark.read.format("statestore").options(**read).load(self.path)
 
 

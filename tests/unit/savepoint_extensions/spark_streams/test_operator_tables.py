@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.types import BooleanType, StructField
 from support.each import each
 
+from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
 from savepoint_extensions.spark_streams.operator_tables import OperatorTables, without_mark
 from savepoint_extensions.spark_streams.stored_fields import StoredFields
 from savepoint_extensions.spark_streams.stream_operator import StoredOperator
 from savepoint_formats.errors import RefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @each(
@@ -38,15 +42,25 @@ def stored(name: str) -> StoredOperator:
     return StoredOperator(0, name, ("default",), 1, {})
 
 
-def test_state_of_the_first_format_is_refused_where_a_later_one_has_other_fields() -> None:
-    no_session: Any = None
+def test_state_of_the_first_format_is_refused_where_a_later_one_has_other_fields(
+    tmp_path: Path,
+) -> None:
+    def tables(name: str) -> OperatorTables:
+        no_session: Any = None
+        return OperatorTables(
+            no_session, str(tmp_path), CommittedBatch(str(tmp_path), 3), stored(name)
+        )
+
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "3").write_text("v1\n{}")
     for name in ("stateStoreSave", "applyInPandasWithState"):
-        tables = OperatorTables(no_session, "/queries/totals", 3, stored(name), 1)
-        assert "format 1, of Spark 2" in tables.reason()
+        assert "format 1, of Spark 2" in tables(name).reason()
         with pytest.raises(RefusedError, match=r"operator 0 can't be read: .* new checkpoint"):
-            tables.table()
-    assert not OperatorTables(no_session, "", 3, stored("applyInPandasWithState"), 2).reason()
-    assert not OperatorTables(no_session, "", 3, stored("symmetricHashJoin"), 1).reason()
+            tables(name).table()
+    assert not tables("symmetricHashJoin").reason()
+    conf = '{"conf": {"spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "2"}}'
+    (tmp_path / "offsets" / "3").write_text(f"v1\n{conf}")
+    assert not tables("applyInPandasWithState").reason()
 
 
 @each(
