@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 from support.flink_restore import BACKENDS, RELEASES, FlinkRestore
@@ -19,14 +22,45 @@ if TYPE_CHECKING:
 _BY_DAY = set(zip(RELEASES, BACKENDS, strict=True))
 _BY_NIGHT = set(product(RELEASES, BACKENDS)) - _BY_DAY
 
+_RELEASE = re.compile(r"\d+\.\d+\.\d+")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves a pair of release and backend to the night if its test has the pairs by day, too."""
+    """Leaves to the night what a test does by day with another backend or release, too."""
     pairs = {item: _pair_of(item) for item in items}
     by_day = {_test_of(item) for item, pair in pairs.items() if pair in _BY_DAY}
     for item, pair in pairs.items():
         if pair in _BY_NIGHT and _test_of(item) in by_day:
             item.add_marker(nightly)
+    same: dict[str, dict[str, list[pytest.Item]]] = {}
+    for item in items:
+        is_own = item.path.is_relative_to(Path(__file__).parent)
+        if is_own and item.get_closest_marker(nightly.name) is None:
+            release, others = _release_and_others(item)
+            by_release = same.setdefault(f"{_test_of(item)} {others}", {})
+            by_release.setdefault(release, []).append(item)
+    for by_release in same.values():
+        for left_out in _releases_by_night(by_release):
+            for item in by_release[left_out]:
+                item.add_marker(nightly)
+
+
+def _releases_by_night(by_release: dict[str, list[pytest.Item]]) -> list[str]:
+    """All but one: the name of the module says whether the oldest or the newest runs by day.
+
+    So the tests of a module need the jobs of one release, and half of the modules have each.
+    """
+    releases = sorted(by_release, key=lambda release: [*map(int, re.findall(r"\d+", release))])
+    module = next(iter(by_release.values()))[0].path.name
+    return releases[1:] if crc32(module.encode()) % 2 else releases[:-1]
+
+
+def _release_and_others(item: pytest.Item) -> tuple[str, list[tuple[str, str]]]:
+    """The release of Flink that a test is given, and its other parameters but the backend."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    texts = {name: str(value) for name, value in params.items() if name != "backend"}
+    named = next((name for name, text in texts.items() if _RELEASE.fullmatch(text)), "")
+    return texts.pop(named, ""), sorted(texts.items())
 
 
 def _pair_of(item: pytest.Item) -> tuple[str, str]:

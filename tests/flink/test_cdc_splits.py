@@ -59,16 +59,16 @@ class Release:
         return self.name.split("-")[1]
 
 
-BETWEEN = Release(
-    "cdc-3.2.1", ("flink-connector-postgres-cdc", "flink-cdc-base"), APACHE, True, 5, 6
-)
-RELEASES = (
+EARLIER = (
     Release("cdc-2.3.0", ("flink-connector-mysql-cdc",), VERVICA, False, 4, 5),
     Release("cdc-2.4.2", ("flink-connector-mysql-cdc",), VERVICA, False, 4, 5),
-    Release("cdc-3.5.0-sql", ("flink-sql-connector-mysql-cdc",), APACHE, False, 4, 5),
     Release("cdc-2.4.2", ("flink-connector-postgres-cdc", "flink-cdc-base"), VERVICA, True, 4, 5),
+    Release("cdc-3.2.1", ("flink-connector-postgres-cdc", "flink-cdc-base"), APACHE, True, 5, 6),
+)
+RELEASES = (
+    Release("cdc-3.5.0-sql", ("flink-sql-connector-mysql-cdc",), APACHE, False, 4, 5),
     Release("cdc-3.5.0", ("flink-connector-postgres-cdc", "flink-cdc-base"), APACHE, True, 6, 8),
-    *([BETWEEN] if is_night() else ()),
+    *(EARLIER if is_night() else ()),
 )
 
 

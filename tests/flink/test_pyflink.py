@@ -38,7 +38,7 @@ KINDS = [
     pytest.param("process", "hashmap", "1.20.5", marks=nightly),
     pytest.param("process", "hashmap", "2.2.1", marks=nightly),
     ("process", "rocksdb", "2.2.1"),
-    ("thread", "hashmap", "1.20.5"),
+    pytest.param("thread", "hashmap", "1.20.5", marks=nightly),
 ]
 
 
@@ -174,7 +174,7 @@ def write_from_rows(spark: SparkSession, path: Path) -> None:
     writer.with_operator("with_rules", of_rules).write(path)
 
 
-@pytest.mark.parametrize("release", [RELEASES[0], pytest.param(RELEASES[1], marks=nightly)])
+@pytest.mark.parametrize("release", [pytest.param(RELEASES[0], marks=nightly), RELEASES[1]])
 def test_operators_made_of_rows_alone_are_restored(
     release: str, spark: SparkSession, tmp_path: Path
 ) -> None:
