@@ -51,6 +51,7 @@ def job(samples: Path, tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_job_that_restores_passes(samples: Path, tmp_path: Path, job: Path) -> None:
     savepoint = str(samples / "states-2.2.1-rocksdb-native")
     code, outputs, summary = run_action(tmp_path, savepoint=savepoint, job=str(job), install="")

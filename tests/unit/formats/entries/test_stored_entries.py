@@ -191,6 +191,7 @@ def in_one_chunk(entries: list[Entry]) -> tuple[StoredEntries, Any]:
 
 @OFTEN
 @given(entries_of_any_group())
+@pytest.mark.usefixtures("slow")
 def test_entries_in_a_chunk_have_the_runs_of_columns(case: tuple[list[Entry], int]) -> None:
     entries, prefix = case
     rows = runs(*in_one_chunk(entries), 1, prefix).to_pylist()

@@ -58,6 +58,7 @@ VERSIONS = st.sampled_from(KryoVersion)
 
 @settings(OFTEN, max_examples=examples(400))
 @given(graphs(), VERSIONS)
+@pytest.mark.usefixtures("slow")
 def test_any_graph_is_the_same_on_both_paths(
     drawn: tuple[Kryo, list[KryoNode | None]], version: KryoVersion
 ) -> None:
@@ -109,6 +110,7 @@ def test_doubles_have_the_digits_of_the_general_path(
 
 @settings(OFTEN, max_examples=examples(200))
 @given(graphs(), VERSIONS, st.data())
+@pytest.mark.usefixtures("slow")
 def test_any_damage_is_the_same_on_both_paths(
     drawn: tuple[Kryo, list[KryoNode | None]], version: KryoVersion, data: st.DataObject
 ) -> None:

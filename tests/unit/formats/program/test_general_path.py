@@ -130,6 +130,7 @@ def _rare(layout: Layout) -> bool:
 
 @OFTEN
 @given(records())
+@pytest.mark.usefixtures("slow")
 def test_the_kernel_takes_all_values_of_a_layout_without_a_reason(
     case: tuple[Layout, list[Any]],
 ) -> None:

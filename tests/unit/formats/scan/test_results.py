@@ -80,6 +80,7 @@ def is_no_changelog(sample: Sample) -> bool:
 
 class TestCount:
     @pytest.mark.parametrize("sample", slow_unless(is_no_changelog, [*STORED, *OTHERS]), ids=str)
+    @pytest.mark.usefixtures("slow")
     def test_is_that_of_the_rows_of_every_table(self, sample: Sample) -> None:
         savepoint = sample.open()
         scans = [savepoint.scan(one.table) for one in savepoint.tables() if one.columns]
@@ -162,6 +163,7 @@ class TestWholeTables:
         assert frame["key"].tolist() == expected["key"]
         assert frame["cents_sum"].sum() == sum(one or 0 for one in expected["cents_sum"])
 
+    @pytest.mark.usefixtures("slow")
     def test_of_polars(self) -> None:
         scan = keyed_state()
         frame = scan.to_polars()

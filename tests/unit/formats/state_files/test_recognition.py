@@ -153,6 +153,7 @@ class TestRawState:
         with pytest.raises(WrongFileError):
             expect_kind(file, FileKind.RAW)
 
+    @pytest.mark.usefixtures("slow")
     def test_prefixes_that_flink_puts_into_a_path_are_the_checkpoints(
         self, s3_server: S3Server
     ) -> None:

@@ -16,6 +16,7 @@ LISTS = st.lists(st.tuples(KEYS, st.none() | st.lists(st.integers(0, 9), max_siz
 
 @settings(max_examples=examples(30))
 @given(LISTS, st.integers(1, 200))
+@pytest.mark.usefixtures("slow")
 def test_batches_are_the_rows_of_all_lists(rows: list[tuple[str, list[int]]], size: int) -> None:
     columns = {"key": pa.array([key for key, _ in rows], pa.string())}
     lists = pa.array([items for _, items in rows], pa.list_(pa.int64()))

@@ -80,6 +80,7 @@ class TestEachFormat:
         ]
 
     @pytest.mark.parametrize("sample", SAMPLES, ids=str)
+    @pytest.mark.usefixtures("slow")
     def test_every_table_of_a_savepoint_comes_back(
         self, form: TableFormat, sample: Sample, tmp_path: Path
     ) -> None:

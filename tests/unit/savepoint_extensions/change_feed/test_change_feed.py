@@ -320,6 +320,7 @@ def savepoints(folder: Path, *sides: Keys) -> Iterator[Savepoint]:
         yield opened(savepoint_of_states(folder / str(number), keys))
 
 
+@pytest.mark.usefixtures("slow")
 def test_rules_of_paths_hold_for_the_other_snapshot(tmp_path: Path) -> None:
     first, second = (incremental(tmp_path / name, 5) for name in "ab")
     elsewhere = tmp_path / "elsewhere"

@@ -84,6 +84,7 @@ def test_garbage_is_listed_and_nothing_is_removed(job: Path) -> None:
     assert "left over" in run("gc", job)[1]
 
 
+@pytest.mark.usefixtures("slow")
 def test_garbage_is_removed_where_it_is_old_enough(job: Path) -> None:
     young = orphans(job)["shared"]
     os.utime(young, (time.time() - 15 * DAY,) * 2)

@@ -34,6 +34,7 @@ def sent(search: Callable[[Part], Findings], parts: Sequence[Part]) -> Iterator[
         "currency-1.20.5-hashmap-inline",
     ],
 )
+@pytest.mark.usefixtures("slow")
 def test_parts_have_the_same_answer_in_any_process(name: str) -> None:
     snapshot = Sample(name).open()
     for text in ("customer-005", "EUR"):

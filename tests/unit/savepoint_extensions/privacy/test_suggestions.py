@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_names_and_forms_of_texts_tell_what_they_are() -> None:
+def test_names_and_forms_of_texts_tell_what_they_are(slow: None) -> None:
     suggested = MaskSuggestions.of(Sample("states-2.2.1-rocksdb-native").open(), 1000)
     known = {(field.state, field.field): field for field in suggested.fields}
     assert known["memos", "value"].looks_like == "free text"

@@ -62,6 +62,7 @@ def same_as_one_by_one(layout: Layout, records: list[bytes], reads: KryoDialect)
 
 @OFTEN
 @given(graphs(), st.sampled_from(KryoVersion), st.sets(st.sampled_from(range(5))), st.booleans())
+@pytest.mark.usefixtures("slow")
 def test_classes_that_are_not_described_are_found_as_one_by_one(
     drawn: tuple[Kryo, list[KryoNode | None]],
     version: KryoVersion,

@@ -179,6 +179,7 @@ def test_a_checkpoint_with_a_file_that_is_not_right_is_not_intact(
 @pytest.mark.parametrize("role", [".sst", "MANIFEST"])
 @pytest.mark.parametrize("how", ["gone", "cut", "longer"])
 @pytest.mark.parametrize("was_seen", [True, False])
+@pytest.mark.usefixtures("slow")
 def test_a_shared_file_that_is_lost_leaves_no_later_checkpoint_intact(
     tmp_path: Path, role: str, how: str, was_seen: bool
 ) -> None:

@@ -76,6 +76,7 @@ ROWS = st.tuples(st.integers(0, 5), st.integers(0, 2), st.none() | st.integers(-
     table_size=st.sampled_from([0, 200, 1 << 20]),
     has_windows=st.booleans(),
 )
+@pytest.mark.usefixtures("slow")
 def test_aggregation_before_the_shuffle_changes_no_result(
     partitions: list[list[list[Row]]], table_size: int, has_windows: bool
 ) -> None:

@@ -230,6 +230,7 @@ def fired_at_the_end(assigner: WindowAssigner, trigger: Trigger, folder: Any) ->
     return len(recorded.calls)
 
 
+@pytest.mark.usefixtures("slow")
 def test_at_the_end_of_time_a_window_fires_for_each_interval_it_has(tmp_path: Any) -> None:
     each = ContinuousEventTimeTrigger.of(1)
     assert fired_at_the_end(TumblingWindows(20_000), each, tmp_path) == 19_999
