@@ -12,6 +12,7 @@ from zlib import crc32
 import pytest
 from support.flink_restore import BACKENDS, RELEASES, FlinkRestore
 from support.nightly import nightly
+from support.order_chain import OrderChain
 from support.query_jobs import QueryServers
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ def flink_restore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkRes
     """Restores a savepoint and says what Flink sees in it; a JVM per release serves all tests."""
     with closing(FlinkRestore(tmp_path_factory.mktemp("restore"))) as restore:
         yield restore
+
+
+@pytest.fixture(scope="session")
+def order_chain(tmp_path_factory: pytest.TempPathFactory) -> OrderChain:
+    """Checkpoints of one job and its restart, which no test changes."""
+    return OrderChain(tmp_path_factory.mktemp("orders"))
 
 
 @pytest.fixture(scope="session")

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from support.java_jobs import JavaJobs
+from support.order_chain import FIRST, UIDS, opened, state_of
 
 from savepoint_extensions.change_feed.followed import follow_changes
-from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     import pyarrow as pa
+    from support.order_chain import OrderChain, State
 
     from savepoint_extensions.change_feed.change_feed import StateBatch
 
-UIDS = ("ticks", "batches", "orders", "end")
-FIRST, SECOND = 6, 3
 
-State = dict[tuple[str, Any, Any], Any]
-
-
-def test_changes_lead_from_the_first_checkpoint_to_the_last(tmp_path: Path) -> None:
-    target = tmp_path / "checkpoints"
-    jobs = JavaJobs("2.2.1", tmp_path, "chain_job", "chain.ChainJobs")
-    answers = jobs.run(
-        # Leaks from its fourth checkpoint on, and begins again at another parallelism.
-        [
-            *("rocksdb", "2", "-", str(FIRST), "4", target.as_uri()),
-            *("rocksdb", "3", "last", str(SECOND), "0", target.as_uri()),
-        ]
-    )
-    paths = [target.joinpath(*answer["path"].split("/")[-2:]) for answer in answers]
+def test_changes_lead_from_the_first_checkpoint_to_the_last(order_chain: OrderChain) -> None:
+    paths = order_chain.paths()
     state = state_of(paths[0])
     before = len(state)
     steps = list(follow_changes(paths[0].parent, uids=UIDS))
@@ -46,24 +31,6 @@ def test_changes_lead_from_the_first_checkpoint_to_the_last(tmp_path: Path) -> N
         apply(state, step.by_state())
     assert state == state_of(paths[-1])
     assert len(state) > before
-
-
-def opened(path: Path) -> Savepoint:
-    return Savepoint.open(path, uids=UIDS)
-
-
-def state_of(path: Path) -> State:
-    """All state of the keys, by reads that know nothing of changes."""
-    savepoint = opened(path)
-    state: State = {}
-    for row in savepoint.scan("orders.keyed_state").to_arrow().to_pylist():
-        if row["latest"] is not None:
-            state["latest", row["key"], None] = row["latest"]
-        for name in ("open", "closed", "fading"):
-            state |= {(name, row["key"], entry): value for entry, value in row[name] or ()}
-    for row in savepoint.scan("orders.timers").to_arrow().to_pylist():
-        state["timers", row["key"], row["timestamp"]] = True
-    return state
 
 
 def apply(state: State, batches: Iterable[StateBatch]) -> int:
