@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from support.backed_up import aged
-from support.flink_restore import FlinkRestore, RestoreError
-from support.sample_operators import BUFFER, STATEFUL
+from support.backed_up import aged, broken, complete, spare
+from support.flink_restore import FlinkRestore, KeyedState, Operator, RestoreError, TimerService
+from support.nightly import nightly
+from support.order_chain import state_of
+from support.sample_operators import BUFFER, CENTURY_MS, STATEFUL
 from support.sample_rows import SAMPLES, Sample, in_order
 
 from savepoint_formats.metadata import RelativeFile, streams_of
 from state_processor import Savepoint, prune_backups
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from support.flink_restore import Restored
+    from support.order_chain import OrderChain, State
 
 NAMES = [
     "states-2.2.1-rocksdb-incremental",
@@ -20,6 +30,19 @@ NAMES = [
     "states-1.20.5-hashmap-changelog",
     "states-1.20.5-rocksdb-native",
 ]
+
+
+ORDERS = Operator(
+    "orders",
+    key="LONG",
+    states=(
+        KeyedState.value("latest", "STRING"),
+        *(KeyedState.map(name, "LONG", "STRING") for name in ("open", "closed")),
+        # Flink shows no value that has expired.
+        KeyedState.map("fading", "LONG", "STRING").with_ttl(CENTURY_MS),
+    ),
+    timers=(TimerService(),),
+)
 
 
 def backed_up(sample: Sample, folder: Path) -> tuple[Path, list[str]]:
@@ -80,3 +103,51 @@ def test_flink_misses_a_shared_file_that_is_gone(
         file.unlink()
     with pytest.raises(RestoreError, match=r"does not exist|No such file"):
         flink_restore(onto / first, STATEFUL, backend="rocksdb")
+
+
+def seen_by_flink(restored: Restored) -> State:
+    """State of the keys as ``state_of`` has it."""
+    state: State = {}
+    for row in restored.keyed_state("orders"):
+        if row["latest"] is not None:
+            state["latest", row["key"], None] = row["latest"]
+        for name in ("open", "closed", "fading"):
+            state |= {(name, row["key"], entry): value for entry, value in row[name] or ()}
+    for row in restored.timers("orders"):
+        state["timers", row["key"], row["timestamp"]] = True
+    return state
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"), [("3d", (2, 5, 8)), pytest.param("3d,72h", range(9), marks=nightly)]
+)
+def test_flink_restores_each_backup_of_a_chain_that_is_kept(
+    flink_restore: FlinkRestore,
+    order_chain: OrderChain,
+    tmp_path: Path,
+    rule: str,
+    kept: Sequence[int],
+) -> None:
+    """Incremental checkpoints, three a day, are backed up and pruned one after the other."""
+    chain, onto, names = order_chain.paths(), tmp_path / "backups", []
+    copied = []
+    for number, path in enumerate(chain):
+        made = Savepoint.open(path).backup(onto)
+        copied.append(made.copied_size / made.file_size)
+        time = datetime(2026, 1, 1 + number // 3, number % 3, tzinfo=UTC)
+        names.append(aged(onto, Path(made.path).name, f"{time:%Y%m%dT%H%M%SZ}"))
+        prune_backups(onto, rule, now=time)
+    # Tables of the checkpoint before are there already.
+    assert (copied[0], min(copied) < 0.5) == (1, True)
+    assert complete(onto) == [names[number] for number in kept]
+    assert broken(onto) == spare(onto) == []
+    expected = {number: state_of(chain[number]) for number in kept}
+    moved = onto.rename(tmp_path / "moved")
+    away = order_chain.target.rename(order_chain.folder / "away")
+    try:
+        for number, state in expected.items():
+            restored = flink_restore(moved / names[number], ORDERS, backend="rocksdb")
+            assert seen_by_flink(restored) == state, number
+    finally:
+        away.rename(order_chain.target)
+    assert len({len(state) for state in expected.values()}) == len(expected)
