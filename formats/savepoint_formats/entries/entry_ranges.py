@@ -75,8 +75,3 @@ def key_behind(prefix: bytes) -> bytes:
     """Smallest key after all keys that begin with ``prefix``, which must have a byte below FF."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1])
-
-
-def key_group_of(key: bytes, prefix_size: int) -> int:
-    """Key group of a key, or of a bound of keys."""
-    return int.from_bytes(key[:prefix_size].ljust(prefix_size, b"\0"), "big")

@@ -18,13 +18,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.entries.entry_ranges import (
-    EntryRanges,
-    key_group_bounds,
-    key_group_of,
-    key_group_prefix,
-)
+from savepoint_formats.entries.entry_ranges import EntryRanges, key_group_bounds
 from savepoint_formats.errors import RocksDbError
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
 from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex, RangeDeletion, Sst
 
     Bounds = tuple[bytes, bytes]
@@ -82,18 +77,26 @@ class SstScan:
 
     def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[Bounds]:
         """Divides the key groups into chunks of about ``limit`` bytes."""
-        lower, end = key_group_bounds(key_groups, self.prefix_size)
-        if limit == sys.maxsize or self.key_group_sizes(key_groups).sum() <= limit:
-            yield lower, end
+        if limit == sys.maxsize:
+            yield key_group_bounds(key_groups, self.prefix_size)
             return
+        ends = np.cumsum(self.key_group_sizes(key_groups))
+        for part in key_groups_of_size(key_groups, ends, limit):
+            bounds = key_group_bounds(part, self.prefix_size)
+            # Few key groups are that large, and only their separators are looked at.
+            is_large = len(part) == 1 and self.key_group_sizes(part)[0] > limit
+            yield from self._divided(*bounds, limit) if is_large else [bounds]
+
+    def _divided(self, lower: bytes, end: bytes, limit: int) -> Iterator[Bounds]:
         blocks = sorted(self._sized_separators(lower, end))
         separators = [separator for separator, _ in blocks]
         sizes = np.cumsum([0.0, *(size for _, size in blocks)])
         while lower < end:
             first = bisect_left(separators, lower)
             # The first block beyond the limit; at least one must be taken.
-            last = int(np.searchsorted(sizes, sizes[first] + limit, "right")) - 1
-            upper = self._cut(separators, lower, max(last, first + 1), end)
+            last = max(int(np.searchsorted(sizes, sizes[first] + limit, "right")) - 1, first + 1)
+            # The least key above the separator: the block's own keys stay together.
+            upper = min(separators[last - 1] + b"\0", end) if last < len(separators) else end
             yield lower, upper
             lower = upper
 
@@ -119,15 +122,6 @@ class SstScan:
             stored = np.bincount(places, index.sizes[first:last], len(key_groups))
             sizes += stored * table.sst.expansion
         return sizes
-
-    def _cut(self, separators: list[bytes], lower: bytes, last: int, end: bytes) -> bytes:
-        """Upper bound of a chunk without room for the block ``last``."""
-        if last >= len(separators):
-            return end
-        group = key_group_of(separators[last], self.prefix_size)
-        border = key_group_prefix(group, self.prefix_size)
-        # The least key above the separator: the block's own keys stay together.
-        return min(border if border > lower else separators[last - 1] + b"\0", end)
 
     def _sized_separators(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, float]]:
         """Separator of each block between the bounds, and an estimate of its bytes of entries."""
@@ -190,6 +184,18 @@ class SstScan:
                         message += "manifest can't be read or lacks the table"
                         raise RocksDbError(message, table.sst.table.path, 0)
                     yield deletion
+
+
+def key_groups_of_size(
+    key_groups: KeyGroupRange, ends: NDArray[np.float64], size: int
+) -> Iterator[KeyGroupRange]:
+    """Ranges of about ``size`` bytes; ``ends`` has the bytes up to the end of each key group."""
+    first = 0
+    while first < len(key_groups):
+        limit = size + (ends[first - 1] if first else 0)
+        last = max(int(np.searchsorted(ends, limit, "right")), first + 1)
+        yield KeyGroupRange(key_groups.start + first, key_groups.start + last - 1)
+        first = last
 
 
 def joined_parts(parts: Sequence[Living]) -> Living:

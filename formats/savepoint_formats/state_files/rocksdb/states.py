@@ -27,7 +27,7 @@ from savepoint_formats.key_groups import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import tail_size
-from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
+from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan, key_groups_of_size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -225,12 +225,7 @@ class RocksDbState:
         ends = np.cumsum(self._key_group_sizes(states, wanted))
         self._sizes[states] = wanted, np.diff(ends, prepend=0)
         self._read_ahead(states, wanted, is_one_batch=bool(ends[-1] <= size))
-        first = 0
-        while first < len(wanted):
-            limit = size + (ends[first - 1] if first else 0)
-            last = max(int(np.searchsorted(ends, limit, "right")), first + 1)
-            yield KeyGroupRange(wanted.start + first, wanted.start + last - 1)
-            first = last
+        yield from key_groups_of_size(wanted, ends, size)
 
     def size(self, states: Iterable[str], key_groups: KeyGroupRange) -> int:
         """Estimates the bytes of keys and values of these states in these key groups."""

@@ -11,7 +11,7 @@ from support.rocksdb_databases import STATE, make, numbered, put, table_options
 
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.locations.state_file import StateFile
-from savepoint_formats.state_files.rocksdb.states import RocksDbState
+from savepoint_formats.state_files.rocksdb.states import DEFAULT_CHUNK_SIZE, RocksDbState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,10 +33,13 @@ def files_of(folder: Path, compression: str, count: int) -> Files:
     return make(folder, put(numbered(GROUPS, count)), options=options)
 
 
-def reading(files: Files, key_groups: KeyGroupRange | None = None) -> Callable[[], int]:
+def reading(
+    files: Files, key_groups: KeyGroupRange | None = None, chunk_size: int = DEFAULT_CHUNK_SIZE
+) -> Callable[[], int]:
     def read() -> int:
         state = RocksDbState(files.directory, files.handle, 128)
-        return sum(len(ranges) for _, ranges in state.chunks(STATE, key_groups))
+        chunks = state.chunks(STATE, key_groups, chunk_size=chunk_size)
+        return sum(len(ranges) for _, ranges in chunks)
 
     return read
 
@@ -69,3 +72,15 @@ def test_only_blocks_of_the_wanted_key_groups_are_read(
     assert reading(files, KeyGroupRange(40, 43))() == 4 * 200
     # Four of 128 key groups, a block at either end, and the end of the file with its index.
     assert sum(sizes) < whole // 32 + 2 * 4096 + (1 << 16)
+
+
+def test_a_plan_looks_at_the_separators_of_large_key_groups_alone(tmp_path: Path) -> None:
+    files = files_of(tmp_path, "none", 320)
+    separators = {}
+    for chunk_size in (1 << 16, 1 << 10):
+        calls = calls_in(reading(files, None, chunk_size))
+        assert calls["sst_scan._living"] > 10
+        separators[chunk_size] = calls["sst_scan._sized_separators"]
+        assert reading(files, None, chunk_size)() == len(GROUPS) * 320
+    assert separators[1 << 16] == 0
+    assert separators[1 << 10] > len(GROUPS)
