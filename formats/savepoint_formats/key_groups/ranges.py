@@ -123,16 +123,17 @@ def key_group(java_hash: int, max_parallelism: int) -> int:
 def key_groups_of(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArray[np.uint16]:
     """The key group of each hash code; like ``key_group``, for a column."""
     _check_max_parallelism(max_parallelism)
-    return (murmurs(java_hashes) % np.int32(max_parallelism)).astype(np.uint16)
+    mixed, divisor = murmurs(java_hashes), np.int32(max_parallelism)
+    # NumPy divides several numbers at a time, but takes the rest of one.
+    return (mixed - mixed // divisor * divisor).astype(np.uint16)
 
 
 def murmurs(java_hashes: NDArray[np.int32]) -> NDArray[np.int32]:
     """The hash codes, mixed by Flink's ``MathUtils.murmurHash``: 0 to 2^31 - 1."""
     words = java_hashes.astype(np.int32, copy=False).view(np.uint32)
     mixed = finish_words(mix_words(np.uint32(0), words) ^ np.uint32(4)).view(np.int32)
-    # The smallest number has no absolute value in Java.
-    smallest = mixed == np.int32(-(1 << 31))
-    return np.abs(np.where(smallest, np.int32(0), mixed))
+    # The smallest number has no absolute value, and Flink takes 0.
+    return np.abs(mixed) & np.int32((1 << 31) - 1)
 
 
 def mix_words(
