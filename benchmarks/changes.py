@@ -18,6 +18,7 @@ With ``--form pojo`` each key has a POJO of 7 fields, of ``read_types.py``:
 | again    | all: Spark reads all rows, and they are written as a new savepoint                  |
 | mask     | the texts of all POJOs                                                              |
 | sample   | half of the keys                                                                    |
+| migrate  | what Flink 2 reads in another way                                                   |
 
 The ways take turns in one warm session. A row has the least CPU time of all processes, the time of the
 system in it, and how many times that of the first way it is.
@@ -101,6 +102,11 @@ def sample(source: str, spark: SparkSession, path: str) -> None:
     Savepoint.load(spark, source).sample(0.5).write(path)
 
 
+def migrate(source: str, spark: SparkSession, path: str) -> None:
+    """Makes it a savepoint of Flink 2."""
+    Savepoint.load(spark, source).migrate().write(path)
+
+
 OF_COUNTS: Mapping[str, Way] = {
     "copy": copy,
     "subtasks": partial(rescale, max_parallelism=MAX_PARALLELISM),
@@ -108,7 +114,12 @@ OF_COUNTS: Mapping[str, Way] = {
     "delete": delete,
     "update": update,
 }
-OF_POJOS: Mapping[str, Way] = {"again": written_again, "mask": mask, "sample": sample}
+OF_POJOS: Mapping[str, Way] = {
+    "again": written_again,
+    "mask": mask,
+    "sample": sample,
+    "migrate": migrate,
+}
 
 
 @dataclass(frozen=True, slots=True)
