@@ -329,7 +329,7 @@ def state_errors(path: str) -> Iterator[None]:
         if (reason := _UNREADABLE.search(text)) is None:
             raise
         reasons = dict.fromkeys([reason[0], *_CAUSES.findall(text)[-1:]])
-        message = f"Spark can't read its state: {'; '.join(reasons)}. {COPY}, or load an earlier batch by batch_id="
+        message = f"Spark can't read its state: {'; '.join(reasons)}. {COPY}, or load another batch by batch_id="
         raise FormatError(message, path, -1) from error
 
 
