@@ -26,7 +26,6 @@ from savepoint_extensions.spark_streams.stream_operator import (
     StateForm,
     StoredOperator,
     StreamOperator,
-    kind_of,
 )
 from savepoint_formats.errors import OperatorNotFoundError, RefusedError
 from savepoint_formats.locations import absolute, path_text
@@ -101,7 +100,7 @@ class SparkCheckpoint(CommittedBatch):
             UnsupportedVersionError: Only a Spark before 4.0 has written the checkpoint.
             SavepointError: Files are missing or damaged.
         """
-        return tuple(self._described(stored) for stored in self._stored.values())
+        return tuple(self._tables(number).described() for number in self._stored)
 
     def operator(self, number: int | None = None) -> StreamOperator:
         """The operator with a number, or the only one.
@@ -219,11 +218,11 @@ class SparkCheckpoint(CommittedBatch):
         Example:
             >>> checkpoint.table(0).createOrReplaceTempView("totals")
         """
-        return self._tables(operator, tuple(StateForm)).table()
+        return self._tables(operator).table((), ImportWords())
 
     def key_columns(self, operator: int | None = None) -> list[str]:
         """The columns of an operator's key in its table, windows among them."""
-        return self._tables(operator, tuple(StateForm)).key_names()
+        return self._tables(operator).key_names()
 
     def state_like(  # noqa: PLR0913  # what only the user knows of the query
         self,
@@ -295,11 +294,12 @@ class SparkCheckpoint(CommittedBatch):
             right=tuple(right),
             on=on,
         )
-        return state_like(self, operator, like, words)
+        described = self.operator(operator)
+        return state_like(described, self._tables(described.id), like, words)
 
     def sizes(self, operator: int | None = None) -> list[StoreSize]:
         """The number of rows of each store or state variable of an operator, and their skew."""
-        return self._tables(operator, tuple(StateForm)).sizes()
+        return self._tables(operator).sizes()
 
     @cached_property
     def _readable(self) -> str:
@@ -314,9 +314,10 @@ class SparkCheckpoint(CommittedBatch):
             metadata = of_batch.load(self._readable)
             for row in metadata.collect():
                 rows[row["operatorId"]].append(row)
-        for number, of_operator in rows.items():
-            expect_partitions(self.path, number, of_operator[0]["numPartitions"])
-        return {number: StoredOperator.of(rows[number]) for number in sorted(rows)}
+        operators = {number: StoredOperator.of(rows[number]) for number in sorted(rows)}
+        for it in operators.values():
+            expect_partitions(self.path, it.id, it.partitions)
+        return operators
 
     def _operator(self, number: int | None) -> StoredOperator:
         stored = self._stored
@@ -324,13 +325,15 @@ class SparkCheckpoint(CommittedBatch):
             return next(iter(stored.values()))
         if number in stored:
             return stored[number]
-        known = "; ".join(f"{it.id}: {kind_of(it.name).form.value}" for it in stored.values())
+        known = "; ".join(f"{it.id}: {it.form.value}" for it in stored.values())
         asked = "several operators: choose one" if number is None else f"no operator {number}"
         raise OperatorNotFoundError(
             f"{self.path} has {asked if stored else 'no stateful operator'}; it has {known or 'none'}"
         )
 
-    def _tables(self, number: int | None, forms: Sequence[StateForm]) -> OperatorTables:
+    def _tables(
+        self, number: int | None, forms: Sequence[StateForm] = tuple(StateForm)
+    ) -> OperatorTables:
         stored = self._operator(number)
         if stored.form not in forms:
             raise RefusedError(
@@ -340,10 +343,3 @@ class SparkCheckpoint(CommittedBatch):
         if self.has_ids:
             expect_release("4.1", "checkpoints of format 2")
         return OperatorTables(self.spark, self._readable, self, stored)
-
-    def _described(self, stored: StoredOperator) -> StreamOperator:
-        tables = self._tables(stored.id, tuple(StateForm))
-        key, states = tables.described()
-        reason = kind_of(stored.name).reason or tables.reason()
-        facts = key, states, stored.timers, tables.version, stored.partitions, not reason, reason
-        return StreamOperator(stored.id, stored.name, stored.form.value, *facts)

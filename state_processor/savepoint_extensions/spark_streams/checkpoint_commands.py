@@ -7,7 +7,7 @@ Its tables are called ``operator_0``, ``operator_1``…
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,9 @@ from savepoint_cli.terminal import Output
 from savepoint_database import rows as table_rows
 from savepoint_database import sql as embedded_sql
 from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
+from savepoint_extensions.spark_streams.import_words import ImportWords
 from savepoint_extensions.spark_streams.operator_tables import state_errors
 from savepoint_extensions.spark_streams.stored_fields import sql_errors
-from savepoint_extensions.spark_streams.stream_import import state_like
 from savepoint_extensions.spark_streams.stream_options import parameters_of_user
 from savepoint_formats.errors import QueryError, TableNotFoundError
 from savepoint_formats.savepoint_warnings import LostStateWarning
@@ -73,7 +73,8 @@ def write_imported(command: Mapping[str, Any], words: Stream, uid: str, like: st
     checkpoint = SparkCheckpoint.load(spark, command["data"])
     new_job = state_processor.Savepoint.load(spark, like, uids=[uid])
     operator = new_job.operator(uid)
-    state = state_like(checkpoint, words.operator, operator, words)
+    asked = {field.name: getattr(words, field.name) for field in fields(ImportWords)}
+    state = checkpoint.state_like(operator, words.operator, **asked)
     if checkpoint.evicted is not None:
         click.echo(late_rows(checkpoint.evicted, len(checkpoint.operators)), err=True)
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from savepoint_extensions.spark_streams.stream_operator import (
     StateForm,
     TimeoutDomain,
 )
-from savepoint_formats.errors import ColumnTypeError, RefusedError
+from savepoint_formats.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,9 +25,6 @@ _FORMS = {
     **dict.fromkeys(("left", "right", "on"), (StateForm.JOIN,)),
 }
 """A word -> the forms of state that need it."""
-
-_ARGUMENTS = ("self", "operator", "key")
-"""Other arguments of ``SparkCheckpoint.aggregation``, which takes aggregates by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +52,7 @@ class ImportWords:
             )
 
     def expect_form(self, form: StateForm) -> None:
-        """Raises ``RefusedError`` for a word that only state of another form needs: it would do nothing.
-
-        Raises ``ColumnTypeError`` for an aggregate with the name of an argument.
-        """
+        """Raises ``RefusedError`` for a word that only state of another form needs: it would do nothing."""
         for name, forms in _FORMS.items():
             if getattr(self, name) and form not in forms:
                 kinds = " or ".join(it.value for it in forms)
@@ -66,11 +60,6 @@ class ImportWords:
                     f"{name} is for an operator of the kind {kinds}, but this one is a {form.value}: leave"
                     f" {name} out, or choose another operator"
                 )
-        if clash := next((name for name in _ARGUMENTS if name in self.aggregates), None):
-            raise ColumnTypeError(
-                f"an aggregate can't be called {clash!r}: give it another name in checkpoint.aggregation(),"
-                " and import the rows in Python, by with_state(descriptor, column)"
-            )
 
     def expect_no_windows(self, operator: int) -> None:
         """Raises ``RefusedError`` for words about windows that an operator doesn't have."""

@@ -44,6 +44,8 @@ from savepoint_extensions.spark_streams.stream_operator import (
     FIRST_VERSION,
     PROCESSING_TIME,
     StateForm,
+    StreamOperator,
+    kind_of,
 )
 from savepoint_formats.errors import FormatError, JobError, RefusedError, StateNotFoundError
 from savepoint_formats.printable import alternatives
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
+    from savepoint_extensions.spark_streams.import_words import ImportWords
     from savepoint_extensions.spark_streams.stream_operator import (
         StateVariable,
         StoredOperator,
@@ -117,17 +120,17 @@ class OperatorTables:
         """The version of the form of state."""
         return self.operator.format_version(self.batch.settings)
 
-    def table(self) -> DataFrame:
-        """The table of the operator's form, without anything that only the user knows."""
+    def table(self, key: Sequence[str], words: ImportWords) -> DataFrame:
+        """The table of the operator's form, with names for its key, and what else only the user knows."""
         match self.operator.form:
             case StateForm.AGGREGATION | StateForm.SESSIONS:
-                return self.aggregation((), {})
+                return self.aggregation(key, words.aggregates)
             case StateForm.JOIN:
-                return self.joined(())
+                return self.joined(key)
             case StateForm.DEDUPLICATION | StateForm.DEDUPLICATION_WITHIN_WATERMARK:
-                return self.deduplicated(())
+                return self.deduplicated(key)
             case StateForm.GROUP_STATE | StateForm.STATE_VARIABLES:
-                return self.state((), None, {})
+                return self.state(key, words.timeout, words.ttl_ms)
             case StateForm.OTHER:
                 return self._first
 
@@ -221,21 +224,28 @@ class OperatorTables:
             sizes.append(StoreSize(self.operator.id, name, sum(counts), max(counts, default=0)))
         return sizes
 
-    def described(self) -> tuple[str, tuple[str, ...]]:
-        """The columns of the key as DDL, and the names of states or buffers."""
-        names: tuple[str, ...] = ()
+    def described(self) -> StreamOperator:
+        """The operator in words."""
+        stored = self.operator
+        key = "" if stored.form is StateForm.OTHER else self._keys(self._first).words
+        reason = kind_of(stored.name).reason or self.reason()
+        names = stored.id, stored.name, stored.form.value, key, self._names, stored.timers
+        return StreamOperator(*names, self.version, stored.partitions, not reason, reason)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The names of states or buffers."""
         match self.operator.form:
-            case StateForm.OTHER:
-                return "", names
             case StateForm.STATE_VARIABLES:
-                names = tuple(it.name for it in self.operator.variables)
+                return tuple(it.name for it in self.operator.variables)
             case StateForm.JOIN:
-                names = SIDES
+                return SIDES
             case StateForm.AGGREGATION | StateForm.SESSIONS:
-                names = self._buffers(self._first).names
+                return self._buffers(self._first).names
             case StateForm.GROUP_STATE:
-                names = ("state",)
-        return self._keys(self._first).words, names
+                return ("state",)
+            case _:
+                return ()
 
     @cached_property
     def _stores(self) -> Sequence[tuple[str, Mapping[str, str]]]:

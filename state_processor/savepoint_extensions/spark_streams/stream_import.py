@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from savepoint_database.snapshot import Operator
-    from savepoint_extensions.spark_streams.checkpoint import SparkCheckpoint
     from savepoint_extensions.spark_streams.import_words import ImportWords
     from savepoint_extensions.spark_streams.new_types import EmptyOperator
+    from savepoint_extensions.spark_streams.operator_tables import OperatorTables
     from savepoint_extensions.spark_streams.stream_operator import StreamOperator
     from savepoint_spark.writing import NewState, PlannedTransformation
 
@@ -70,8 +70,8 @@ _NAMES = f"Call the aggregates as the new job does by aggregates= (--aggregate),
 
 
 def state_like(
-    checkpoint: SparkCheckpoint,
-    number: int | None,
+    described: StreamOperator,
+    tables: OperatorTables,
     like: Operator | EmptyOperator,
     words: ImportWords,
 ) -> PlannedTransformation:
@@ -81,17 +81,15 @@ def state_like(
         RefusedError: The state can't be carried, or its form is not that of the operator.
         SavepointError: As the tables of the checkpoint, and as ``like``.
     """
-    described = checkpoint.operator(number)
     if not described.is_carried:
         raise RefusedError(
-            f"operator {described.id} of {checkpoint.path} can't be carried: {described.reason}"
+            f"operator {described.id} of {tables.batch.path} can't be carried: {described.reason}"
         )
-    form, types = StateForm(described.kind), NewTypes.of(like, checkpoint.spark)
+    form, types = StateForm(described.kind), NewTypes.of(like, tables.spark)
     words.expect_form(form)
-    names = checkpoint.key_columns(described.id)
     # A column of the key that no state is called like -> its name in the query.
-    keys = {f"{_KEY} {place}": name for place, name in enumerate(names)}
-    table = _table(checkpoint, described, [*keys], types, words)
+    keys = {f"{_KEY} {place}": name for place, name in enumerate(tables.key_names())}
+    table = _table(tables, [*keys], types, words)
     values = [name for name in table.columns if name not in keys]
     buffers = [table.schema[name] for name in values if form in AGGREGATIONS]
     unscaled = unscaled_sums(buffers, words.aggregates)
@@ -119,7 +117,7 @@ def state_like(
     parts += [F.col(domain).alias(f"${domain}") for domain in domains]
     parts += [column.alias(_WINDOW) for column in quoted([window] if window else [])]
     data = table.select(*parts)
-    _expect_distinct_fields(data.schema, checkpoint.spark)
+    _expect_distinct_fields(data.schema, tables.spark)
     keyed = KeyedColumns(data, Key((_KEY,), types.key))
     for name in filled:
         state = replace(named[name], column=name)
@@ -228,33 +226,22 @@ def expect_windows(state: NewState, *, has_windows: bool) -> None:
 
 
 def _table(
-    checkpoint: SparkCheckpoint,
-    described: StreamOperator,
-    keys: Sequence[str],
-    types: NewTypes,
-    words: ImportWords,
+    tables: OperatorTables, keys: Sequence[str], types: NewTypes, words: ImportWords
 ) -> DataFrame:
     """The table of an operator: the columns of its key by other names, those of its states and timers."""
-    number = described.id
-    match StateForm(described.kind):
-        case StateForm.AGGREGATION | StateForm.SESSIONS:
-            return checkpoint.aggregation(number, key=keys, **words.aggregates)
+    table = tables.table(keys, words)
+    match tables.operator.form:
         case StateForm.DEDUPLICATION:
-            return checkpoint.deduplicated(number, key=keys).withColumn("seen", F.lit(True))
+            return table.withColumn("seen", F.lit(True))
         case StateForm.DEDUPLICATION_WITHIN_WATERMARK:
-            seen = checkpoint.deduplicated(number, key=keys)
-            return seen.withColumn(EVENT_TIME, F.col("expires_at"))
-        case StateForm.GROUP_STATE:
-            table = checkpoint.state(number, key=keys, timeout=words.timeout)
-            if _TIMEOUT in table.columns:
-                _expect_domain(table, number)
+            return table.withColumn(EVENT_TIME, F.col("expires_at"))
+        case StateForm.GROUP_STATE if _TIMEOUT in table.columns:
+            _expect_domain(table, tables.operator.id)
             return table.drop(_TIMEOUT)
-        case StateForm.STATE_VARIABLES:
-            return checkpoint.state(number, key=keys, ttl_ms=words.ttl_ms)
         case StateForm.JOIN:
-            return joined_states(checkpoint.joined(number, key=keys), keys, types, words)
+            return joined_states(table, keys, types, words)
         case _:
-            raise RefusedError(f"operator {number} is a {described.kind}, which is not carried")
+            return table
 
 
 def _window(table: DataFrame, keys: Mapping[str, str], types: NewTypes) -> str:

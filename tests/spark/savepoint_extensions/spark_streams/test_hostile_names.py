@@ -169,6 +169,15 @@ def test_a_name_in_another_case_is_the_same(
     }
 
 
+@pytest.mark.parametrize("name", ["key", "operator"])
+def test_an_aggregate_may_have_the_name_of_an_argument(
+    spark: SparkSession, folder: Path, tmp_path: Path, name: str
+) -> None:
+    table = moved(spark, folder, "by Total", "totals", tmp_path / "out", {name: "sum"})
+    stored = SparkCheckpoint.load(spark, folder / "by Total").table(0)
+    assert {*table.select("key", "total").collect()} == {*stored.collect()}
+
+
 def test_states_whose_names_differ_by_case_are_not_one(spark: SparkSession) -> None:
     states = [spark.sql(f"SELECT 'k' AS key, {n} AS {name}") for n, name in enumerate("nN")]
     with pytest.raises(ColumnTypeError, match=r"'n' and 'N' have one name; .* is true$"):

@@ -9,6 +9,7 @@ from pyspark.sql.types import BooleanType, StructField
 from support.each import each
 
 from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
+from savepoint_extensions.spark_streams.import_words import ImportWords
 from savepoint_extensions.spark_streams.operator_tables import OperatorTables, without_mark
 from savepoint_extensions.spark_streams.stored_fields import StoredFields
 from savepoint_extensions.spark_streams.stream_operator import StoredOperator
@@ -56,7 +57,7 @@ def test_state_of_the_first_format_is_refused_where_a_later_one_has_other_fields
     for name in ("stateStoreSave", "applyInPandasWithState"):
         assert "format 1, of Spark 2" in tables(name).reason()
         with pytest.raises(RefusedError, match=r"operator 0 can't be read: .* new checkpoint"):
-            tables(name).table()
+            tables(name).table((), ImportWords())
     assert not tables("symmetricHashJoin").reason()
     conf = '{"conf": {"spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "2"}}'
     (tmp_path / "offsets" / "3").write_text(f"v1\n{conf}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from savepoint_formats.errors import ColumnTypeError, RefusedError, StateNotFoun
 from savepoint_formats.savepoint_warnings import LostStateWarning
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.writing import NewState
-from state_processor import SparkCheckpoint, Types, ValueStateDescriptor
+from state_processor import Types, ValueStateDescriptor
 
 FORMS = {
     "aggregates": (StateForm.AGGREGATION, StateForm.SESSIONS),
@@ -139,14 +138,6 @@ def test_a_word_that_would_do_nothing_is_refused(name: str) -> None:
         else:
             with pytest.raises(RefusedError, match=f"^{name} is for .*leave {name} out"):
                 WORDS[name].expect_form(form)
-
-
-def test_an_aggregate_with_the_name_of_an_argument_is_refused() -> None:
-    others = {*inspect.signature(SparkCheckpoint.aggregation).parameters} - {"aggregates"}
-    assert others == {"self", "operator", "key"}
-    for name in others:
-        with pytest.raises(ColumnTypeError, match=f"can't be called '{name}'"):
-            ImportWords(aggregates={"n": "sum", name: "sum"}).expect_form(StateForm.AGGREGATION)
 
 
 def test_state_of_windows_goes_only_into_state_of_windows_of_time() -> None:
