@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ CHANGES: dict[tuple[int, int], set[tuple[str, str | None, str | None, str]]] = {
     (6, 8): {("b", "3", "4", "changed")},
     (5, 8): {("b", "3", "4", "changed"), ("d", None, "1", "added")},
 }
-IS_BY_CHECKPOINT = feed_source.AvailableNow is not None
+IS_BY_CHECKPOINT = find_spec("pyspark.sql.streaming.datasource") is not None
 """Whether each batch has one checkpoint; before Spark 4.2, it has all since the last batch."""
 
 
