@@ -17,11 +17,12 @@ from savepoint_extensions.backup.shared_files import SharedFiles
 from savepoint_extensions.backup.writes import METADATA, begun, has_sign, remove, taken_for_dead
 from savepoint_formats.bytes import DataOutputView
 from savepoint_formats.errors import (
+    NotASavepointError,
     RefusedError,
     SavepointError,
     StateFileNotFoundError,
 )
-from savepoint_formats.locations import METADATA_FILE
+from savepoint_formats.locations import METADATA_FILE, is_below, real_path
 from savepoint_formats.metadata import (
     EmptySegment,
     InlineStream,
@@ -108,7 +109,7 @@ def back_up(
     if keep is not None:
         Retention.of(keep)  # a wrong rule is told before anything is copied
     start = time.monotonic()
-    store = BackupStore.of(onto)
+    store = _store_for(snapshot, onto)
     originals = originals_of((it.record for it in snapshot.operators()), snapshot.directory)
     write_id = ""
     try:
@@ -150,6 +151,18 @@ def back_up(
     )
 
 
+def _store_for(snapshot: Snapshot, onto: PathText) -> BackupStore:
+    """The directory of backups; one in the snapshot's own directory would go with the snapshot."""
+    store, directory = BackupStore.of(onto), snapshot.directory.location
+    is_inside = is_below(real_path(store.location), real_path(directory))
+    if is_inside and store.location.filesystem.equals(directory.filesystem):
+        raise NotASavepointError(
+            f"{store.uri} lies in the snapshot, and is gone when that is: expected a directory of"
+            " backups elsewhere"
+        )
+    return store
+
+
 def _pruned(onto: PathText, keep: str, path: str) -> PrunedBackups:
     try:
         return prune_backups(onto, keep)
@@ -162,7 +175,7 @@ def planned_backup(snapshot: Snapshot, onto: PathText, *, keep: str | None = Non
     if keep is not None:
         Retention.of(keep)
     start = time.monotonic()
-    store = BackupStore.of(onto)
+    store = _store_for(snapshot, onto)
     originals = originals_of((it.record for it in snapshot.operators()), snapshot.directory)
     sizes = {it.origin: it.size for it in originals.values()}
     present = {file.origin for file in store.files().values() if file.is_whole}

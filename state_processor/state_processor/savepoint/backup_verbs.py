@@ -42,7 +42,7 @@ class BackupVerbs(Snapshot):
             Where it is, and how many files and bytes were copied.
 
         Raises:
-            NotASavepointError: A file, or a savepoint, is at ``onto``.
+            NotASavepointError: A file, or a savepoint, is at ``onto``, or it lies in the snapshot.
             StateFileNotFoundError: The snapshot lacks files, perhaps because its job has deleted it.
             FormatError: A file is not of the size or kind that its handle says.
             SavepointExistsError: Others took this write for dead, because it was stopped for minutes.

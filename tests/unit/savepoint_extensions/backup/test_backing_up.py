@@ -159,6 +159,12 @@ def test_what_is_no_directory_of_backups_is_refused(tmp_path: Path) -> None:
     for onto in (snapshot, tmp_path / "file"):
         with pytest.raises(NotASavepointError, match="expected a directory of backups"):
             savepoint.backup(onto)
+    (tmp_path / "link").symlink_to(snapshot)
+    for onto in (snapshot / "backups", tmp_path / "link" / "a" / "b"):
+        for is_dry in (True, False):
+            with pytest.raises(NotASavepointError, match="expected a directory of backups"):
+                savepoint.backup(onto, dry_run=is_dry)
+    assert not (snapshot / "backups").exists()
     with pytest.raises(TypeError, match=r"^the path "):
         savepoint.backup(None)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(ValueError, match="expected such as 7d,4w"):
