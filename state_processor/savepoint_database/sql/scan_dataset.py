@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan import Split, TableScan
 
-_NULL_ROWS = 1 << 14
-
 Keys = frozenset[Any] | None
 """Keys, possibly more than fulfil a condition, never fewer; None for all."""
 
@@ -63,10 +61,10 @@ class SqlRows:
 
     def nulls(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """As many rows as there are, of nulls; no value is decoded."""
-        nulls = [pa.nulls(_NULL_ROWS, field.type) for field in schema]
+        nulls = [pa.nulls(1 << 14, field.type) for field in schema]
         batch = pa.RecordBatch.from_arrays(nulls, schema=schema)
         for rows in parallel_batches(self.scan.splits(), self._count, cores()):
-            yield from (batch[: rows - start] for start in range(0, rows, _NULL_ROWS))
+            yield from (batch[: rows - start] for start in range(0, rows, len(batch)))
 
     def _count(self, split: Split) -> Iterator[int]:
         yield rows_in(self.scan, split)

@@ -54,8 +54,8 @@ def living_entries(
     room: Room,
     count: int,
     oldest: int = 0,
-    *,
     prefix_size: int = 0,
+    *,
     shows_deletions: bool = False,
     rows: pa.LargeBinaryArray | None = None,
 ) -> tuple[NDArray[np.uint8], EntryRanges]:

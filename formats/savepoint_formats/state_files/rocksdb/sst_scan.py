@@ -156,8 +156,7 @@ class SstScan:
                 size += int(stored_size * sst.expansion * (1.5 if sst.has_operands else 1))
                 count += int(stored_size * sst.density)
         enough = room if room is not None and room.rest >= size else Room(size)
-        bounds, prefix_size = (lower, upper), self.prefix_size
-        return living_entries(read, bounds, enough, count, oldest, prefix_size=prefix_size)
+        return living_entries(read, (lower, upper), enough, count, oldest, self.prefix_size)
 
     def _evenly_deleted(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes, int]]:
         """Cuts the keys into ranges with one newest deletion each; returns its sequence number."""
