@@ -152,6 +152,25 @@ def test_a_damaged_snapshot_is_refused_and_leaves_nothing(
     assert spare(onto) == []
 
 
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_snapshot_that_its_job_deletes_meanwhile_leaves_nothing(
+    tmp_path: Path, when: str
+) -> None:
+    """Flink deletes _metadata first, and then the files of state."""
+    snapshot, onto = job_at(tmp_path / "job"), tmp_path / "onto"
+    savepoint = Savepoint.open(snapshot)
+
+    def delete(_: int) -> None:
+        (snapshot / "_metadata").unlink(missing_ok=True)
+        shutil.rmtree(tmp_path / "job", ignore_errors=True)
+
+    if when == "before":
+        delete(0)
+    with pytest.raises(StateFileNotFoundError, match=r"was deleted (while|meanwhile)"):
+        back_up(savepoint, onto, on_progress=delete)
+    assert complete(onto) == spare(onto) == []
+
+
 def test_what_is_no_directory_of_backups_is_refused(tmp_path: Path) -> None:
     snapshot = job_at(tmp_path / "job")
     savepoint = Savepoint.open(snapshot)
