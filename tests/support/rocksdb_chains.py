@@ -47,10 +47,10 @@ class Chain:
     checkpoints: list[Path] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, folder: Path) -> Self:
+    def begin(cls, folder: Path, block_size: int = 32) -> Self:
+        """By default, blocks have one entry or two, so that a few keys have many of them."""
         (folder / "shared").mkdir(parents=True)
-        # Blocks of one entry or two, so that a few keys have many of them.
-        options = table_options(table={"block_size": 32})
+        options = table_options(table={"block_size": block_size})
         database = Rdict(str(folder / "db"), options)
         states = {name: database.create_column_family(name, options) for name in STATES}
         return cls(folder, database, states)

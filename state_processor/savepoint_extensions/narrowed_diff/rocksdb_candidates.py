@@ -98,6 +98,10 @@ class RocksDb:
                 own = int((blocks.stored.ends - blocks.stored.starts).sum())
                 size += int(own * table.expansion * (1.5 if table.has_operands else 1))
                 count += int(own * table.density)
+        if lookup is not None and not lookup.has_more:
+            # Few entries of these blocks are wanted; new memory costs more than what fills it.
+            wanted = min(2 * len(lookup.rows.keys) + 1, count)
+            size, count = (1 << 10) + size * wanted // count, wanted
         return living_entries(
             read,
             bounds,
@@ -113,11 +117,13 @@ class RocksDb:
 class Lookup:
     """Looks up rows of a state; remembers the blocks of tables, which both sides may have.
 
-    ``wanted`` has the numbers of a table's blocks that may have some of the rows.
+    ``wanted`` has the numbers of a table's blocks that may have some of the rows. ``has_more`` says that
+    a row may have several entries.
     """
 
     rows: Rows
     wanted: Mapping[Sst, NDArray[np.int64]]
+    has_more: bool
     _blocks: dict[Sst, Blocks | None] = field(default_factory=dict)
 
     def blocks(self, table: Sst, index: BlockIndex, bounds: Bounds) -> Blocks | None:
@@ -313,16 +319,16 @@ class RocksDbPair:
         own = [[each for each in of_side if each.column_family == state.name] for of_side in tables]
         bounds = key_group_bounds(key_groups, self._prefix_size)
         wanted, size = dict["Sst", "NDArray[np.int64]"](), 0
+        has_more = state.kind is StateKind.MAP
         for side, of_side in zip(self._sides, own, strict=True):
             for table in {*of_side} - wanted.keys():
                 index = side.index(table)
-                has_more = state.kind is StateKind.MAP
                 wanted[table] = rows.wanted_blocks(index, bounds, has_more=has_more)
                 size += int(index.sizes[wanted[table]].sum())
         parts = list["Living"](), list["Living"]()
         for piece in key_group_pieces(key_groups, 1 + size // _AT_ONCE):
             bounds = key_group_bounds(piece, self._prefix_size)
-            lookup = Lookup(rows.between(*bounds), wanted)
+            lookup = Lookup(rows.between(*bounds), wanted, has_more)
             for side, of_side, living in zip(self._sides, own, parts, strict=True):
                 data, ranges = side.living(of_side, bounds, lookup)
                 living.append((data.copy(), ranges))

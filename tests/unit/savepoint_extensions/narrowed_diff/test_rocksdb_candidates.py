@@ -16,6 +16,7 @@ from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_extensions.narrowed_diff import rocksdb_candidates
 from savepoint_extensions.narrowed_diff.compared_files import ComparedFiles
 from savepoint_formats.errors import StateFileNotFoundError
+from savepoint_formats.state_files import Room
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -207,6 +208,33 @@ def test_rows_are_looked_up_in_pieces(
     assert len(blocks) > 8
     assert (rows, counts) == _changes(before, after, full=True)
     assert sum(counts) == 200
+
+
+def test_memory_is_taken_for_the_entries_of_the_rows_and_not_for_all_of_their_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = Chain.begin(tmp_path / "chain", block_size=4096)
+    for key in range(3000):
+        chain.put("count", key, key.to_bytes(8, "big"))
+        chain.put("name", key, text(f"the name of key {key}"))
+    chain.checkpoint()
+    for key in range(0, 3000, 200):
+        chain.put("count", key, bytes(8))
+        chain.put("name", key, text("a name that is as long as this text" * 3))
+    before, after = _first_and_now(chain)
+    sizes = list[int]()
+
+    def noted(size: int) -> Room:
+        sizes.append(size)
+        return Room(size)
+
+    monkeypatch.setattr(rocksdb_candidates, "Room", noted)
+    changes = _changes(before, after, full=False)
+    assert changes == _changes(before, after, full=True)
+    assert changes[1] == (0, 0, 15)
+    # For all entries of the blocks it would be 60 KB each time.
+    assert len(sizes) >= 6
+    assert max(sizes) < 8_000
 
 
 def test_a_copy_of_a_table_is_the_same_table(chain: Chain) -> None:
