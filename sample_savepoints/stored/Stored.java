@@ -1,7 +1,4 @@
-import org.apache.flink.api.common.functions.OpenContext;
-import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
-import org.apache.flink.api.common.state.MapState;
 import org.apache.flink.api.common.state.MapStateDescriptor;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
@@ -12,28 +9,24 @@ import org.apache.flink.util.Collector;
 
 /** A small job with state and checkpoints: Java stores the classes that such jobs load. */
 public class Stored extends KeyedProcessFunction<Long, Long, String> {
-    private transient ValueState<Long> count;
-    private transient ListState<String> texts;
-    private transient MapState<String, Long> sums;
-
-    @Override
-    public void open(OpenContext context) {
-        count = getRuntimeContext().getState(new ValueStateDescriptor<>("count", Long.class));
-        texts = getRuntimeContext().getListState(new ListStateDescriptor<>("texts", String.class));
-        sums = getRuntimeContext().getMapState(new MapStateDescriptor<>("sums", String.class, Long.class));
+    // Releases disagree on the argument of open, so each element asks for its states.
+    private ValueState<Long> count() {
+        return getRuntimeContext().getState(new ValueStateDescriptor<>("count", Long.class));
     }
 
     @Override
     public void processElement(Long value, Context context, Collector<String> out) throws Exception {
-        count.update(value);
-        texts.add("text " + value);
-        sums.put("sum", value);
+        count().update(value);
+        ListStateDescriptor<String> texts = new ListStateDescriptor<>("texts", String.class);
+        getRuntimeContext().getListState(texts).add("text " + value);
+        MapStateDescriptor<String, Long> sums = new MapStateDescriptor<>("sums", String.class, Long.class);
+        getRuntimeContext().getMapState(sums).put("sum", value);
         context.timerService().registerEventTimeTimer(value);
     }
 
     @Override
     public void onTimer(long time, OnTimerContext context, Collector<String> out) throws Exception {
-        out.collect("timer " + time + " of " + count.value());
+        out.collect("timer " + time + " of " + count().value());
     }
 
     public static void main(String[] arguments) throws Exception {
