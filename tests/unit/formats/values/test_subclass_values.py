@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.counted_calls import calls_in
 from support.nightly import examples
 
 from savepoint_formats import layout as layouts
@@ -68,6 +70,32 @@ def test_all_of_them_are_seen_and_nothing_else(
     seen = Counter(undescribed_subclasses(AROUND[where], data, KRYO))
     names = (name for _, _, name in items if name in UNKNOWN)
     assert seen == Counter(Subclass(name, "shop.Item") for name in names if name)
+
+
+@pytest.mark.parametrize("first", ["B", "_", "$", "\u00e4"])
+def test_names_of_all_sizes_are_seen(first: str) -> None:
+    names = [first + ("x.Y$9_\u00e4" * size)[:size] for size in (*range(300), 800)]
+    data = pa.array([item(7, "", name) for name in names], pa.large_binary())
+    seen = Counter(undescribed_subclasses(ITEM, data, KRYO))
+    assert seen == Counter(Subclass(name, "shop.Item") for name in names)
+
+
+def test_few_values_are_walked_because_of_their_numbers_and_texts() -> None:
+    """The ends of numbers and beginnings of doubles and texts look like a flag and a size."""
+    numbers = Pojo("shop.Sum", ("id", "name", "price"), (layouts.Long(), Text(), layouts.Double()))
+    values = []
+    for number in range(1000):
+        view = DataOutputView()
+        view.write_byte(2)
+        for layout, value in ((Text(), f"c{number}"), (layouts.Double(), 148.4 + number / 7)):
+            view.write_byte(0)
+            EntryWriter(view).write(layouts.Long(), 0x0400 + 4)
+            view.write_byte(0)
+            EntryWriter(view).write(layout, value)
+        values.append(view.to_bytes())
+    data = pa.array(values, pa.large_binary())
+    calls = calls_in(lambda: list(undescribed_subclasses(numbers, data, KRYO)))
+    assert calls["subclass_values.enters"] == 0
 
 
 def test_a_glance_ends() -> None:
