@@ -30,7 +30,7 @@ def has_java(pid: int) -> bool:
     return bool(java_of(pid))
 
 
-@pytest.mark.parametrize("is_ready", [has_java, has_worker])
+@pytest.mark.parametrize("is_ready", [has_java, pytest.param(has_worker, marks=nightly)])
 def test_ctrl_c_is_a_line_and_leaves_nothing(is_ready: Callable[[int], bool]) -> None:
     ended = stopped(LONG, is_ready, interrupt)
     assert (ended.code, ended.told) == (STOPPED_CODE, [STOPPED])
