@@ -149,18 +149,23 @@ def _of_one_round(
         watched.load(sizes_file)
     answer = watched.round()
     is_kept = _shown(output, answer, thresholds)
-    for name in idle_lives(answer, ttl):
+    idle = idle_lives(answer, ttl)
+    for name in idle:
         output.note(f"--ttl {name}: no state of this name has values with times of access")
     if sizes_file is not None:  # if that fails, breaches are told nevertheless
         watched.save(sizes_file)
     if answer.problems:
         return _NOT_READ
-    return 0 if is_kept else _BREACHED
+    is_judged = not idle or not (thresholds.limits or thresholds.states)
+    return 0 if is_kept and is_judged else _BREACHED
 
 
 def _shown(output: Output, answer: WatchRound, thresholds: Thresholds) -> bool:
-    """Prints a round, and whether nothing is breached; with thresholds a line for each breach."""
-    broken = thresholds.breaches(answer)
+    """Prints a round, and whether all thresholds are kept; one that is compared with nothing is not.
+
+    With thresholds it prints a line for each breach.
+    """
+    broken, idle = thresholds.breaches(answer), uncompared(answer, thresholds)
     if thresholds.limits or thresholds.states:
         for breach in broken:
             if output.is_json:
@@ -169,9 +174,9 @@ def _shown(output: Output, answer: WatchRound, thresholds: Thresholds) -> bool:
                 click.echo(breach.text)
         for text in unjudged(answer, thresholds):
             output.note(f"growth is not judged yet: {text}")
-        for text in uncompared(answer, thresholds):
+        for text in idle:
             output.note(f"a threshold is compared with nothing: {text}")
     else:
         tables = [("States", answer.states), ("Operators", answer.operators), ("Keys", answer.keys)]
         output.page(answer, *tables)
-    return not broken
+    return not broken and not idle

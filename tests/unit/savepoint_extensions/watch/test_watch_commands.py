@@ -77,7 +77,7 @@ def test_thresholds_that_are_compared_with_nothing_are_no_silent_success(
     text = "expired-share: 1%\nstates:\n  a.totl: {size: 1}\n  a.total: {overdue-timers: 1}\n"
     arguments: list[str | Path] = ["--thresholds", limits(tmp_path, text), "--ttl", "totl=7d"]
     result = result_of("watch", leaking, "--once", "--uid", "a", *arguments)
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert (result.exit_code, result.stdout) == (3, "")
     nothing = "a threshold is compared with nothing: "
     assert result.stderr.splitlines() == [
         f"{nothing}checkpoint 24 has no state a.totl; did you mean 'a.total'?",
