@@ -27,12 +27,20 @@ _RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves to the night what a test does by day with another backend or release, too."""
+    """Runs a case at night only if another backend or release runs it by day."""
+    _leave_pairs(items)
+    _leave_releases(items)
+
+
+def _leave_pairs(items: list[pytest.Item]) -> None:
     pairs = {item: _pair_of(item) for item in items}
     by_day = {_test_of(item) for item, pair in pairs.items() if pair in _BY_DAY}
     for item, pair in pairs.items():
         if pair in _BY_NIGHT and _test_of(item) in by_day:
             item.add_marker(nightly)
+
+
+def _leave_releases(items: list[pytest.Item]) -> None:
     same: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in items:
         is_own = item.path.is_relative_to(Path(__file__).parent)
@@ -47,13 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _releases_by_night(by_release: dict[str, list[pytest.Item]]) -> list[str]:
-    """All but one: the name of the module says whether the oldest or the newest runs by day.
+    """Releases that run at night only; a name chooses whether the oldest or the newest runs by day.
 
-    So the tests of a module need the jobs of one release, and half of the modules have each.
+    It is that of the module, whose tests share the jobs of a release. A release has its backend by day, so where
+    the backend is a parameter it is the name of the test, and a module has both.
     """
     releases = sorted(by_release, key=lambda release: [*map(int, re.findall(r"\d+", release))])
-    module = next(iter(by_release.values()))[0].path.name
-    return releases[1:] if crc32(module.encode()) % 2 else releases[:-1]
+    item = next(iter(by_release.values()))[0]
+    name = _test_of(item) if _pair_of(item)[1] in BACKENDS else item.path.name
+    return releases[1:] if crc32(name.encode()) % 2 else releases[:-1]
 
 
 def _release_and_others(item: pytest.Item) -> tuple[str, list[tuple[str, str]]]:

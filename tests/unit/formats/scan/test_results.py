@@ -80,7 +80,6 @@ def is_no_changelog(sample: Sample) -> bool:
 
 class TestCount:
     @pytest.mark.parametrize("sample", slow_unless(is_no_changelog, [*STORED, *OTHERS]), ids=str)
-    @pytest.mark.usefixtures("slow")
     def test_is_that_of_the_rows_of_every_table(self, sample: Sample) -> None:
         savepoint = sample.open()
         scans = [savepoint.scan(one.table) for one in savepoint.tables() if one.columns]
