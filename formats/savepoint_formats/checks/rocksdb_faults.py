@@ -10,7 +10,6 @@ import numpy as np
 from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.printable import printable
-from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM
 from savepoint_formats.state_files.rocksdb.footer import BlockHandle
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.state_files.rocksdb.sst import Sst, stored_block
@@ -76,10 +75,7 @@ def _block_errors(
 ) -> Iterator[tuple[SavepointError, int]]:
     """Halves a range with a damaged block, until each damaged block is alone."""
     try:
-        blocks = table.read_blocks(index, slice(first, last))
-        # Bytes with a right checksum are those that were written.
-        if table.footer.checksum.number == NO_CHECKSUM:
-            Blocks.of(blocks)
+        Blocks.of(table.read_blocks(index, slice(first, last)))
     except SavepointError as error:
         if last - first == 1:
             yield error, int(index.sizes[first])

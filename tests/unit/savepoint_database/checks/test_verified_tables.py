@@ -14,6 +14,7 @@ from savepoint_formats.checks.faults import Check
 from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import IncrementalHandle
+from savepoint_formats.state_files.rocksdb.sst import Sst
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import OperatorState
+
+NATIVE = "states-2.2.1-rocksdb-native"
 
 
 def rocksdb_files(savepoint: Path) -> list[tuple[str, Path, StateFile, int]]:
@@ -127,6 +130,46 @@ def test_tables_are_those_that_the_manifest_lists(samples: Path, tmp_path: Path,
     told = {one.problem for one in faults if one.check is Check.FILES}
     assert told == {"the handle has 900000.sst, which the manifest does not list"}
     assert len({(one.operator, one.subtask) for one in faults}) == len(lost)
+
+
+# The last entries of the first subtask are in key group 122.
+@pytest.mark.parametrize("start", [0, 123])
+def test_a_block_with_a_right_checksum_must_be_unpackable(
+    samples: Path, tmp_path: Path, start: int
+) -> None:
+    """RocksDB reads blocks of other key groups, too: after a rescale, or when it compacts tables."""
+
+    def behind(handle: IncrementalHandle) -> IncrementalHandle:
+        groups = handle.key_groups
+        return replace(handle, key_groups=KeyGroupRange(max(start, groups.start), groups.end))
+
+    savepoint = with_handles(samples, tmp_path / "savepoint", NATIVE, behind)
+    opened = Savepoint.open(str(savepoint))
+    handle = opened.operator("stateful").record.subtasks[0].managed_keyed_state
+    assert isinstance(handle, IncrementalHandle)
+    tables = [one for one in handle.shared + handle.private if one.name.endswith(".sst")]
+    files = [opened.directory.file(one.stream) for one in tables]
+    paths = [Path(file.location.path) for file in files if file.location]
+    table = Sst.open(files[0], tables[0].stream.size)
+    (end,) = table.read_index().sizes.tolist()
+
+    def of_unknown_compression(data: bytearray) -> None:
+        data[end] = 6
+        checksum = table.footer.checksum.of(memoryview(bytes(data[: end + 1])), 0)
+        data[end + 1 : end + 5] = checksum.to_bytes(4, "little")
+
+    def told() -> list[str]:
+        faults = Savepoint.open(str(savepoint)).verify().faults
+        own = [one for one in faults if one.file == files[0].path]
+        return [one.problem for one in own if one.check is Check.CHECKSUMS]
+
+    problem = "a block of compression 6; a canonical savepoint of the job can be read"
+    assert told() == []
+    changed(paths[0], of_unknown_compression)
+    assert told() == [problem]
+    # The entries of a handle with a missing file are not checked.
+    paths[1].unlink()
+    assert told() == [problem]
 
 
 def test_each_piece_of_a_file_of_rocksdb_is_looked_at(samples: Path, tmp_path: Path) -> None:

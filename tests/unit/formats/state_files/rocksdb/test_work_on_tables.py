@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,6 @@ from rocksdict import ChecksumType, DBCompressionType
 from support.counted_calls import calls_in
 from support.rocksdb_databases import STATE, make, numbered, put, table_options
 
-from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.state_files.rocksdb.states import DEFAULT_CHUNK_SIZE, RocksDbState
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.rocksdb_databases import Files
-
-    from savepoint_formats.checks.faults import Fault
 
 GROUPS = range(128)
 COMPRESSIONS = {
@@ -88,18 +84,3 @@ def test_a_plan_looks_at_the_separators_of_large_key_groups_alone(tmp_path: Path
         assert reading(files, None, chunk_size)() == len(GROUPS) * 320
     assert separators[1 << 16] == 0
     assert separators[1 << 10] > len(GROUPS)
-
-
-def test_a_check_of_checksums_unpacks_no_block_of_entries(tmp_path: Path) -> None:
-    unpacked = []
-    for name, checksum in (("with", ChecksumType.xxh3()), ("without", ChecksumType.no_checksum())):
-        options = table_options(table={"checksum_type": checksum})
-        files = make(tmp_path / name, put(numbered(GROUPS, 20)), options=options)
-        (table,) = files.handle.shared
-        file = files.directory.file(table.stream)
-        faults: list[Fault] = []
-        act = partial(faults.extend, rocksdb_faults(file, table.name, table.stream.size))
-        unpacked.append(calls_in(act)["sst_blocks._decompress"])
-        assert faults == []
-    # Without checksums, only damage of the packed bytes tells that they are others.
-    assert unpacked[0] == unpacked[1] - 1
