@@ -56,12 +56,16 @@ class Retention:
         """Names of the backups of one job that are kept, and why. Times are in UTC.
 
         The newest one always stays, however old it is. One from the future stays, too, and takes no
-        other one's place: if a clock was wrong once, it may be older than all others.
+        other one's place: if a clock was wrong once, it may be older than all others. It still may
+        when its time has come, so the one with the highest checkpoint id always stays, too.
         """
         all_newest_first = sorted(backups, key=lambda it: (it.time, it.name), reverse=True)
         now = now.astimezone(UTC)
         newest_first = [backup for backup in all_newest_first if backup.time <= now]
         reasons = {newest_first[0].name: "the newest"} if newest_first else {}
+        if newest_first:
+            last = max(newest_first, key=lambda it: it.checkpoint_id)
+            reasons.setdefault(last.name, "the highest checkpoint id")
         for count, unit in self.parts:
             word, number, shown = _UNITS[unit]
             newest: dict[int, StoredBackup] = {}

@@ -15,8 +15,8 @@ from savepoint_extensions.backup.retention import Retention
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)  # a Monday
 
 
-def backup(time: datetime) -> StoredBackup:
-    return StoredBackup(f"{time:%Y%m%dT%H%M%SZ}", "", time, 1, frozenset(), frozenset())
+def backup(time: datetime, checkpoint_id: int = 1) -> StoredBackup:
+    return StoredBackup(f"{time:%Y%m%dT%H%M%SZ}", "", time, checkpoint_id, frozenset(), frozenset())
 
 
 def kept(rule: str, *times: datetime) -> list[str]:
@@ -66,6 +66,16 @@ def test_a_backup_from_the_future_stays_and_takes_no_other_ones_place() -> None:
     assert names == ["20261129T060000Z", "20261130T110000Z"]
     for future in (NOW + timedelta(seconds=1), NOW + timedelta(hours=5), NOW.replace(year=2099)):
         assert kept("1h,2d", *past, future) == sorted([*names, f"{future:%Y%m%dT%H%M%SZ}"])
+
+
+def test_a_backup_from_the_future_does_not_take_the_last_ones_place_when_its_time_comes() -> None:
+    """A clock was 55 minutes ahead when the first backup was made, and right for the second."""
+    ahead, right = backup(NOW.replace(hour=10), 7), backup(NOW.replace(hour=9, minute=58), 8)
+    for minutes in (-1, 0, 5, 60 * 24 * 400):
+        names = Retention.of("1h").kept([ahead, right], ahead.time + timedelta(minutes=minutes))
+        assert sorted(names) == [right.name, ahead.name]
+    later = backup(NOW.replace(hour=11), 9)
+    assert Retention.of("1h").kept([ahead, right, later], NOW) == {later.name: "the newest"}
 
 
 @pytest.mark.parametrize("hours", [-12, -3.5, 0, 5.75, 14])
