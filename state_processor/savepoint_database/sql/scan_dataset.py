@@ -60,7 +60,7 @@ class SqlRows:
         return parallel_batches(self.scan.splits(), self._read, cores())
 
     def nulls(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """As many rows as there are, of nulls; no value is decoded."""
+        """Rows of nulls, one per stored row; no value is decoded."""
         nulls = [pa.nulls(1 << 14, field.type) for field in schema]
         batch = pa.RecordBatch.from_arrays(nulls, schema=schema)
         for rows in parallel_batches(self.scan.splits(), self._count, cores()):
@@ -173,10 +173,6 @@ def _has_plain_keys(schema: pa.Schema) -> bool:
     return bool(is_plain)
 
 
-# What DuckDB puts in the place of a column that it reads only to count rows.
-_COUNTED = "42"
-
-
 def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
     """Columns that a scan of Arrow data projects -> keys that it lets pass.
 
@@ -195,29 +191,26 @@ def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
 
 def counted_columns(plan: str) -> frozenset[tuple[str, ...]]:
     """Columns that scans project only to count rows."""
-    scans = [(tuple(_texts(of["Projections"])), is_counted) for of, is_counted in _scans(plan)]
-    # A column may have the name that stands for none.
-    used = {columns for columns, is_counted in scans if not is_counted or _COUNTED in columns}
-    return frozenset(columns for columns, _ in scans) - used
-
-
-def _scans(plan: str) -> list[tuple[dict[str, Any], bool]]:
-    return [
-        (scan, above.get("Projections") == _COUNTED)
-        for scan, above in _arrow_scans(json.loads(plan))
-        if "Projections" in scan
-    ]
+    counted, used = set[tuple[str, ...]](), set[tuple[str, ...]]()
+    for scan, is_counted in _arrow_scans(json.loads(plan)):
+        (counted if is_counted else used).add(tuple(_texts(scan.get("Projections"))))
+    return frozenset(counted - used)
 
 
 def _arrow_scans(
-    nodes: list[Any], above: dict[str, Any] | None = None
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The details of each scan of Arrow data, and of the node above it."""
+    nodes: list[Any], *, is_counted: bool = False
+) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The details of each scan of Arrow data, and whether only ``count(*)`` is above it.
+
+    Projections show aliases, so no text of theirs tells what they use; aggregates show functions.
+    """
     for node in nodes:
-        details = node["extra_info"]
+        details, name = node["extra_info"], node["name"]
         if str(details.get("Function", "")).endswith("ARROW_SCAN"):
-            yield details, above or {}
-        yield from _arrow_scans(node["children"], details)
+            yield details, is_counted
+        counts = name == "UNGROUPED_AGGREGATE" and details["Aggregates"] == "count_star()"
+        passes = is_counted and name in {"PROJECTION", "CROSS_PRODUCT"}
+        yield from _arrow_scans(node["children"], is_counted=counts or passes)
 
 
 def _texts(value: str | list[str] | None) -> list[str]:

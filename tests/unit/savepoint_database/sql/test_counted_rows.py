@@ -69,7 +69,8 @@ def savepoint(tmp_path: Path) -> Savepoint:
         ("SELECT count(*) AS c FROM a.keyed_state", 10),
         ("SELECT count(*) AS c FROM a.keyed_state WHERE n > 3", 6),
         ("SELECT count(*) AS c FROM a.keyed_state AS l, a.keyed_state AS r", 100),
-        ("SELECT sum(42) AS c FROM a.keyed_state", 420),
+        ("SELECT count(1) + 1 AS c FROM a.keyed_state", 11),
+        ('SELECT count(*) AS c FROM (SELECT n AS "42" FROM a.keyed_state)', 10),
     ],
 )
 def test_rows_are_counted(savepoint: Savepoint, query: str, count: int) -> None:
@@ -86,6 +87,7 @@ def test_rows_are_counted(savepoint: Savepoint, query: str, count: int) -> None:
         "SELECT count(*) AS c FROM a.keyed_state WHERE key > '1970-01-01'",
         "SELECT count(*) AS c, 42 AS n FROM a.keyed_state GROUP BY key",
         "SELECT count(DISTINCT key) AS c FROM a.keyed_state",
+        'SELECT key AS "42" FROM a.keyed_state',
         "SELECT (SELECT count(*) FROM a.keyed_state) AS c, key FROM a.keyed_state",
     ],
 )
@@ -98,7 +100,7 @@ def test_values_of_times_are_not_cut(savepoint: Savepoint, query: str) -> None:
 
 
 @pytest.mark.parametrize(("counted", "decoded"), [(("key",), 0), ((), 1)])
-def test_a_count_decodes_nothing(
+def test_only_columns_that_are_not_counted_are_decoded(
     savepoint: Savepoint, counted: tuple[str, ...], decoded: int
 ) -> None:
     options = ReadOptions(nanoseconds="truncate")
@@ -116,3 +118,38 @@ def test_a_column_is_not_taken_for_a_count_by_its_name(tmp_path: Path) -> None:
     """DuckDB shows the constant that it counts like a column of this name."""
     savepoint = savepoint_in(tmp_path, "42")
     assert savepoint.sql('SELECT sum("42") AS s FROM a.keyed_state').to_pylist() == [{"s": 45}]
+
+
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        ('SELECT n + 1 AS "42" FROM a.keyed_state', [*range(1, 11)]),
+        ('SELECT sum("42") FROM (SELECT n * 2 AS "42" FROM a.keyed_state)', [90]),
+        ('WITH w("42") AS (SELECT n + 1 FROM a.keyed_state) SELECT count("42") FROM w', [10]),
+        ('SELECT "42" FROM (SELECT n % 2 AS "42" FROM a.keyed_state) GROUP BY 1', [0, 1]),
+        (r"SELECT max(COLUMNS('(n)')) AS '4\1' FROM a.keyed_state", [9]),
+        (r"SELECT sum(x) FROM (SELECT n + 1 AS '42' FROM a.keyed_state) AS t(x)", [55]),
+        ('SELECT sum("count_star()") FROM (SELECT n AS "count_star()" FROM a.keyed_state)', [45]),
+        ('SELECT max("42") AS "count_star()" FROM (SELECT n + 1 AS "42" FROM a.keyed_state)', [10]),
+    ],
+)
+def test_values_are_not_taken_for_a_count_by_an_alias(
+    tmp_path: Path, query: str, values: list[int]
+) -> None:
+    rows = savepoint_in(tmp_path, "n").sql(query).to_pylist()
+    assert sorted(value for row in rows for value in row.values()) == values
+
+
+@pytest.mark.parametrize(
+    ("query", "is_counted"),
+    [
+        ("SELECT count(*) FROM a.keyed_state", True),
+        ("SELECT count(*) FROM a.keyed_state AS l, a.keyed_state AS r", True),
+        ("SELECT n + 1 AS x FROM a.keyed_state", False),
+    ],
+)
+def test_a_query_that_only_counts_decodes_nothing(
+    savepoint: Savepoint, query: str, *, is_counted: bool
+) -> None:
+    calls = calls_in(lambda: savepoint.sql(query))
+    assert (calls["decode.decode"] == 0) is is_counted
