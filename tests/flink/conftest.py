@@ -48,22 +48,35 @@ def _leave_releases(items: list[pytest.Item]) -> None:
             release, others = _release_and_others(item)
             by_release = same.setdefault(f"{_test_of(item)} {others}", {})
             by_release.setdefault(release, []).append(item)
+    places = _places(items)
     for by_release in same.values():
-        for left_out in _releases_by_night(by_release):
+        for left_out in _releases_by_night(by_release, places):
             for item in by_release[left_out]:
                 item.add_marker(nightly)
 
 
-def _releases_by_night(by_release: dict[str, list[pytest.Item]]) -> list[str]:
-    """Releases that run at night only; a name chooses whether the oldest or the newest runs by day.
+def _places(items: list[pytest.Item]) -> dict[str, int]:
+    """The place of each test in its module."""
+    tests: dict[Path, dict[str, int]] = {}
+    for item in items:
+        known = tests.setdefault(item.path, {})
+        known.setdefault(_test_of(item), len(known))
+    return {test: place for known in tests.values() for test, place in known.items()}
 
-    It is that of the module, whose tests share the jobs of a release. A release has its backend by day, so where
-    the backend is a parameter it is the name of the test, and a module has both.
+
+def _releases_by_night(
+    by_release: dict[str, list[pytest.Item]], places: dict[str, int]
+) -> list[str]:
+    """Releases that run at night only: all but the oldest or the newest.
+
+    Tests of a module share the jobs of a release, so the name of the module chooses. A release has its backend by
+    day, so where the backend is a parameter tests take turns, and a module has both.
     """
     releases = sorted(by_release, key=lambda release: [*map(int, re.findall(r"\d+", release))])
     item = next(iter(by_release.values()))[0]
-    name = _test_of(item) if _pair_of(item)[1] in BACKENDS else item.path.name
-    return releases[1:] if crc32(name.encode()) % 2 else releases[:-1]
+    has_backend = _pair_of(item)[1] in BACKENDS
+    turn = places[_test_of(item)] if has_backend else crc32(item.path.name.encode())
+    return releases[1:] if turn % 2 else releases[:-1]
 
 
 def _release_and_others(item: pytest.Item) -> tuple[str, list[tuple[str, str]]]:
