@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 # Longer names than 0x03FF have no class file: file names have at most 255 bytes, paths a few thousand.
-_NAME = r"[A-Za-z_$\x{80}-\x{ff}][ -~\x{80}-\x{ff}]{%d}"
+# Java writes no zero byte, and permits control characters behind the first character.
+_NAME = r"[A-Za-z_$\x{80}-\x{ff}][^\x00]{%d}"
 _SHORT = (rf"\x00\x{size:02x}{_NAME % (size - 1)}" for size in range(1, 16))
 _LOOKS_NAMED = rf"(?s)\x04(?:{'|'.join(_SHORT)}|(?:\x00[\x10-\xff]|[\x01-\x03].){_NAME % 15})"
 """The flag, the size of the name in two bytes, and up to 16 bytes of the name."""

@@ -72,9 +72,14 @@ def test_all_of_them_are_seen_and_nothing_else(
     assert seen == Counter(Subclass(name, "shop.Item") for name in names if name)
 
 
+# Java permits these in names, but not as the first character.
+CONTROLS = "".join(map(chr, (0x7F, 0x1B, *range(9), *range(0x0E, 0x1B), 0x80)))
+
+
+@pytest.mark.parametrize("later", ["x.Y$9_\u00e4", CONTROLS], ids=["usual", "controls"])
 @pytest.mark.parametrize("first", ["B", "_", "$", "\u00e4"])
-def test_names_of_all_sizes_are_seen(first: str) -> None:
-    names = [first + ("x.Y$9_\u00e4" * size)[:size] for size in (*range(300), 800)]
+def test_names_of_all_sizes_are_seen(first: str, later: str) -> None:
+    names = [first + (later * size)[:size] for size in (*range(300), 340)]
     data = pa.array([item(7, "", name) for name in names], pa.large_binary())
     seen = Counter(undescribed_subclasses(ITEM, data, KRYO))
     assert seen == Counter(Subclass(name, "shop.Item") for name in names)
