@@ -79,7 +79,7 @@ class Masked(NamedTuple):
 
 
 class Forms(NamedTuple):
-    """Values that are written like the masks, and which of the old values may be their own masks."""
+    """Values that are written like the masks, and old values that a mask may leave unchanged."""
 
     values: pa.Array
     may_stay: pa.BooleanArray
@@ -94,7 +94,7 @@ class Method:
         mask: The masked values; None keeps them.
         options: The options of its rules.
         needs_secret: Whether it is keyed.
-        forms: What a count needs to know of masks, in much less time; None if it needs the masks.
+        forms: Values as long as the masks, to count without digests; None if a count needs the masks.
     """
 
     types: frozenset[FieldType]

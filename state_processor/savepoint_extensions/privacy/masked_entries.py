@@ -17,7 +17,7 @@ from savepoint_extensions.privacy.field_walk import FieldWalk
 from savepoint_extensions.privacy.mask_methods import METHODS
 from savepoint_formats.entries import StoredEntries
 from savepoint_formats.errors import MaskError, within
-from savepoint_formats.layout import holds_kryo, with_open_pojos
+from savepoint_formats.layout import Coded, Kryo, holds_kryo, nodes_of, with_open_pojos
 from savepoint_formats.pass_through import NewKeyGroups, decoded
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.recoded_columns import written_layout
@@ -105,7 +105,8 @@ class MaskedOperator:
     def counted(self, state_chunk: StateChunk, tallies: Tallies) -> StoredEntries:
         """The entries with masked keys, and values like the masked ones, counted; raises the same.
 
-        Digests take most of the time of a mask, and few are needed to count.
+        Digests take most of the time of a mask, and few are needed to count. Values that Kryo
+        or a plug-in writes are masked, too: a set of Kryo refuses equal elements.
         """
         return self._masked(state_chunk, tallies, counts_values=True)
 
@@ -117,7 +118,8 @@ class MaskedOperator:
         if rules is None:
             return entries
         key_layout, value_layout = entry_layouts(state.with_open_pojos())
-        masking = _Masking(self, state, rules, tallies, counts_values)
+        has_forms = not any(nodes_of(value_layout, Kryo, Coded))
+        masking = _Masking(self, state, rules, tallies, counts_values and has_forms)
         keys, values = entries.keys, entries.values
         with within(f"state {state.name!r}", f"operator {self.name}"):
             if any(_root(name) in KEY_FIELDS.values() for name in rules):

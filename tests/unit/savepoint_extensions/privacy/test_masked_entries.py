@@ -7,27 +7,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.any_kryo import ROOT, written_graph
 from support.counted_calls import calls_in
 from support.masks import SECRET, hashed
 from support.sample_rows import Sample
 
 from savepoint_extensions.privacy.mask_methods import METHODS
 from savepoint_extensions.privacy.mask_plan import MaskPlan
-from savepoint_extensions.privacy.mask_rules import MaskRules
+from savepoint_extensions.privacy.mask_rules import MaskRules, Rule
+from savepoint_extensions.privacy.masked_entries import MaskedOperator, Tally
+from savepoint_formats.entries import StoredEntries
 from savepoint_formats.errors import MaskError, UnencodableError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.layout import Kryo, Text
 from savepoint_formats.pass_through.divided_entries import decoded_keys
 from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_formats.state_files import State, StateKind
 from savepoint_formats.state_files.state import entry_layouts, key_layout
+from savepoint_formats.state_files.state_chunk import StateChunk
+from savepoint_formats.values.kryo.descriptions import kryo_class
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.kryo.objects import KryoNode, KryoObject
 from savepoint_spark.changing.stored_rows import stored_chunks
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from savepoint_extensions.privacy.masked_entries import MaskedOperator, Tallies
-    from savepoint_formats.state_files.state_chunk import StateChunk
+    from savepoint_extensions.privacy.masked_entries import Tallies
 
 
 @pytest.fixture(autouse=True)
@@ -173,3 +181,24 @@ def test_a_count_masks_a_text_that_may_be_its_own_hash() -> None:
     assert [len(text) for text in known.values.to_pylist()] == [20] * len(texts)
     assert forms(pa.array([b"bytes"]), rule) is None
     assert forms(pa.array(["1"]), replace(rule, numbers=True)) is None
+
+
+@pytest.mark.parametrize("version", KryoVersion)
+def test_a_count_takes_what_a_mask_takes_of_a_set_of_kryo(version: KryoVersion) -> None:
+    described = kryo_class(ROOT, {"names": "java.util.Set<java.lang.String>"})
+    dialect, layout = KryoDialect(version, (described,)), Kryo(ROOT, (), (described,))
+    state = State("s", StateKind.VALUE, layout, Text())
+    names = [KryoNode("java.lang.String", name) for name in ("Hi", "Hello")]
+    fields = {"names": KryoNode("java.util.HashSet", names)}
+    node = KryoNode(ROOT, KryoObject(ROOT, fields))
+    values = pa.array([written_graph(layout, node, dialect)], pa.large_binary())
+    entries = StoredEntries(pa.array([b"key"], pa.large_binary()), values)
+    piece = StateChunk(state, entries, np.zeros(1, np.uint16))
+    rule = Rule("hash", "value.names", secret=SECRET.encode())
+    masked = MaskedOperator("a", dialect, {"s": {"value.names": rule}})
+    whole: Tallies = {}
+    counted: Tallies = {}
+    (row,) = decoded(masked.tallied(piece, whole).values, layout, dialect).to_pylist()
+    assert sorted(row["names"]) == sorted(map(hashed, ("Hi", "Hello")))
+    masked.counted(piece, counted)
+    assert counted == whole == {("s", "value.names"): Tally(values=2, changed=2)}
