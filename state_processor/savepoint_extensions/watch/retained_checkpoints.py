@@ -29,16 +29,19 @@ class Place:
     """A completed checkpoint, ordered by time.
 
     Attributes:
-        seconds: When its ``_metadata`` was written, in seconds since the epoch.
+        seconds: When its ``_metadata`` was written, in seconds since the epoch; the latest time at
+            which it can have been written if that is in the future.
         id: Its number.
         job: Its job's directory.
         path: Path that opens it.
+        future: The time of its ``_metadata`` if it was in the future when it was first seen.
     """
 
     seconds: float
     id: int
     job: str
     path: str
+    future: float | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

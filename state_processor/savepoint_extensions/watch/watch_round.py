@@ -98,7 +98,8 @@ class WatchRound:
     Attributes:
         path: The checkpoint; empty if none was ever measured.
         id: Its number.
-        time: When its ``_metadata`` was written, in UTC.
+        time: When its ``_metadata`` was written, in UTC; when it was first seen, or the next one was
+            written, if that was in the future.
         age_seconds: Seconds since then.
         job: Its job's directory.
         size: Bytes of all files that it refers to, each once, and of state in ``_metadata``.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from savepoint_extensions.watch.checkpoint_measures import CheckpointMemory, Measures
 from savepoint_extensions.watch.growth import Series
 from savepoint_extensions.watch.remembered_sizes import read_sizes, write_sizes
+from savepoint_extensions.watch.retained_checkpoints import Place
 from savepoint_extensions.watch.shown_times import time_text
 from savepoint_extensions.watch.spans import AFTER, OVER, Span
 from savepoint_extensions.watch.watch_round import WatchRound
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_database.snapshot import Snapshot
-    from savepoint_extensions.watch.retained_checkpoints import Place
     from savepoint_extensions.watch.watch_round import WatchedState
     from savepoint_formats.locations import PathText
 
@@ -69,7 +69,7 @@ class Watch:
     _growing: tuple[WatchedState, ...] = ()
     _intact: Place | None = None
     _left: dict[str, Place] = field(default_factory=dict)
-    _listed: frozenset[str] = frozenset()
+    _listed: dict[str, Place] = field(default_factory=dict)
 
     def round(self) -> WatchRound:
         """Measures the checkpoints that are new, the oldest first, and answers about the newest.
@@ -146,17 +146,20 @@ class Watch:
             time.sleep(every)
 
     def _new_places(self) -> list[Place]:
-        listed = sorted(self.search())
+        listed = self._dated(self.search())
         places, newest = listed, self._newest
         if newest is not None:
             places = [
-                replace(place, seconds=max(place.seconds, min(newest.seconds, time.time())))
+                # A clock that was ahead says nothing about what was written after.
+                place
+                if newest.future is not None
+                else replace(place, seconds=max(place.seconds, newest.seconds))
                 for place in listed
-                if place > newest or self._is_successor(place, newest)
+                if self._is_new(place, newest)
             ]
-        self._listed = frozenset(place.path for place in listed)
+        self._listed = {place.path: place for place in listed}
         path = [*([self._newest] if self._newest else []), *places]
-        for before, after in pairwise(path):
+        for before, after in pairwise(place for place in path if place.future is None):
             if before.job != after.job:
                 self._left[before.job] = before
                 if after.job in self._left:
@@ -166,10 +169,37 @@ class Watch:
                     )
         return places
 
-    def _is_successor(self, place: Place, newest: Place) -> bool:
-        """Whether it has just appeared under a higher number; its job may run where the clock is behind."""
-        is_just_there = place.path not in self._listed
-        return is_just_there and place.job == newest.job and place.id > newest.id
+    def _dated(self, places: Iterable[Place]) -> list[Place]:
+        """Checkpoints in their order; one from the future was made before it was first seen.
+
+        It was also made before those with higher numbers.
+        """
+        now, listed = time.time(), list[Place]()
+        places = [self._known(place) for place in places]
+        right = [it for it in places if it.future is None and it.seconds <= now + _LARGEST_SKEW]
+        for place in places:
+            if place.future is None and place.seconds > now + _LARGEST_SKEW:
+                latest = min([now, *(it.seconds for it in right if it.id > place.id)])
+                listed.append(replace(place, seconds=latest, future=place.seconds))
+            else:
+                listed.append(place)
+        return sorted(listed)
+
+    def _known(self, place: Place) -> Place:
+        """The place as it was listed before, if its time was in the future then."""
+        known = self._listed.get(place.path)
+        return known if known is not None and known.future == place.seconds else place
+
+    def _is_new(self, place: Place, newest: Place) -> bool:
+        """Whether it is newer than the newest one, as far as times tell, or a successor.
+
+        One that has just appeared under a higher number is newer, too: its job may run where the clock
+        is behind.
+        """
+        if place.path in self._listed:
+            return place > newest and (place.future is None or newest.future is not None)
+        is_successor = place.job == newest.job and place.id > newest.id
+        return place > newest or is_successor or newest.future is not None
 
     def _open(self, place: Place) -> Snapshot:
         with warnings.catch_warnings():
@@ -184,7 +214,8 @@ class Watch:
         for state in measures.states:
             key = (state.operator, state.state)
             series = seen[key] = self._series.get(key) or Series()
-            series.add(place.seconds, state.size)
+            if place.future is None:
+                series.add(place.seconds, state.size)
             growth = series.growth(self.over, self.after)
             states.append(
                 replace(
@@ -209,7 +240,8 @@ class Watch:
         problems = looked.problems
         if newest is not None:  # its own stay until there is a newer one
             own = [*measures.problems, *_of_clock(newest)]
-            problems = {newest.path: own, **problems} | {newest.path: own}
+            others = {path: it for path, it in problems.items() if path != newest.path}
+            problems = {newest.path: own, **others}
         return WatchRound(
             "" if newest is None else newest.path,
             None if newest is None else newest.id,
@@ -233,12 +265,12 @@ class Watch:
 
 
 def _of_clock(place: Place) -> Iterator[str]:
-    """What is wrong with the time of a checkpoint: its age would be 0 until that time comes."""
-    ahead = place.seconds - time.time()
-    if ahead > _LARGEST_SKEW:
+    """What is wrong with the time of a checkpoint."""
+    if place.future is not None:
         yield (
-            f"its _metadata is of {time_text(place.seconds)}, {round(ahead):,} seconds from now: a clock"
-            " is wrong, and so is the age of the checkpoint"
+            f"its _metadata is of {time_text(place.future)}, which was in the future when it was first"
+            f" seen: a clock is wrong, its age is counted from {time_text(place.seconds)}, and its sizes"
+            " don't count for the growth"
         )
 
 

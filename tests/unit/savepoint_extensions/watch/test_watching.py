@@ -105,7 +105,41 @@ def test_a_checkpoint_of_a_clock_that_is_ahead_is_not_new_for_ever(tmp_path: Pat
     later = watching.round()
     assert (later.id, later.problems) == (16, ())
     (state,) = later.states
-    assert state.steady_growth_per_day
+    assert state.steady_growth_per_day == pytest.approx(10 * ENTRY * 1440)
+    assert later.age_seconds == pytest.approx(240, abs=30)
+    assert watching.round().measured == ()
+
+
+@pytest.mark.parametrize("ahead", [1, 2])
+def test_a_first_look_puts_a_checkpoint_from_the_future_before_later_ones(
+    tmp_path: Path, ahead: int
+) -> None:
+    """A run from cron would otherwise judge the oldest checkpoint as long as it is retained."""
+    now = time.time()
+    for number in range(1, 5):
+        checkpoint(tmp_path, number, at=now + (86_400 if number == ahead else 60 * number - 3600))
+    watching = watched(tmp_path)
+    answer = watching.round()
+    assert (answer.measured, answer.id, answer.problems) == ((1, 2, 3, 4), 4, ())
+    assert watching.round().measured == ()
+
+
+@pytest.mark.parametrize("was_seen", [True, False])
+def test_a_restart_is_followed_although_the_last_checkpoint_before_is_from_the_future(
+    tmp_path: Path, was_seen: bool
+) -> None:
+    now, watching = time.time(), watched(tmp_path)
+    checkpoint(tmp_path / "4f0e", 1, at=now - 3600)
+    checkpoint(tmp_path / "4f0e", 2, at=now + 86_400)
+    if was_seen:
+        assert watching.round().id == 2
+    for number in range(3, 6):
+        checkpoint(tmp_path / "a1b2", number, at=now - 3600 + 60 * number)
+    answer = watching.round()
+    assert (answer.job, answer.id, answer.problems) == (str(tmp_path / "a1b2"), 5, ())
+    shutil.rmtree(tmp_path / "4f0e" / "chk-2")
+    checkpoint(tmp_path / "a1b2", 6, at=now)
+    assert watching.round().measured == (6,)
 
 
 def test_older_checkpoints_of_a_job_that_counts_from_1_again_are_not_the_newest(
