@@ -80,11 +80,11 @@ class SstScan:
         if limit == sys.maxsize:
             yield key_group_bounds(key_groups, self.prefix_size)
             return
-        ends = np.cumsum(self.key_group_sizes(key_groups))
-        for part in key_groups_of_size(key_groups, ends, limit):
+        sizes = self.key_group_sizes(key_groups)
+        for part in key_groups_of_size(key_groups, np.cumsum(sizes), limit):
             bounds = key_group_bounds(part, self.prefix_size)
             # Few key groups are that large, and only their separators are looked at.
-            is_large = len(part) == 1 and self.key_group_sizes(part)[0] > limit
+            is_large = len(part) == 1 and sizes[part.start - key_groups.start] > limit
             yield from self._divided(*bounds, limit) if is_large else [bounds]
 
     def _divided(self, lower: bytes, end: bytes, limit: int) -> Iterator[Bounds]:

@@ -84,3 +84,14 @@ def test_a_plan_looks_at_the_separators_of_large_key_groups_alone(tmp_path: Path
         assert reading(files, None, chunk_size)() == len(GROUPS) * 320
     assert separators[1 << 16] == 0
     assert separators[1 << 10] > len(GROUPS)
+
+
+def test_a_small_key_group_in_front_of_a_large_value_is_one_chunk(tmp_path: Path) -> None:
+    """The value's block begins with keys of the small group, but counts for the value's group."""
+    entries = numbered([5], 200) | {b"\6large": bytes(1 << 17)}
+    table = {"block_size": 1024, "checksum_type": ChecksumType.xxh3()}
+    options = table_options(table=table, compression_type=DBCompressionType.none())
+    files = make(tmp_path, put(entries), options=options)
+    state = RocksDbState(files.directory, files.handle, 128)
+    chunks = state.chunks(STATE, KeyGroupRange(5, 6), chunk_size=1 << 15)
+    assert [len(ranges) for _, ranges in chunks] == [200, 1]
