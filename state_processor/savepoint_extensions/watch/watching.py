@@ -242,6 +242,8 @@ class Watch:
             own = [*measures.problems, *_of_clock(newest)]
             others = {path: it for path, it in problems.items() if path != newest.path}
             problems = {newest.path: own, **others}
+            if intact is not None and intact.path != newest.path:
+                problems[intact.path] = [*others.get(intact.path, ()), *_of_clock(intact)]
         return WatchRound(
             "" if newest is None else newest.path,
             None if newest is None else newest.id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import time
 import tracemalloc
@@ -13,6 +14,7 @@ import pytest
 from support.nightly import is_night
 from support.watched_jobs import checkpoint, incremental
 
+from savepoint_extensions.watch.threshold_file import Thresholds
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import FileStream, stream_references
 from state_processor import (
@@ -140,6 +142,22 @@ def test_a_restart_is_followed_although_the_last_checkpoint_before_is_from_the_f
     shutil.rmtree(tmp_path / "4f0e" / "chk-2")
     checkpoint(tmp_path / "a1b2", 6, at=now)
     assert watching.round().measured == (6,)
+
+
+def test_an_intact_checkpoint_from_the_future_is_as_old_as_the_next_one(tmp_path: Path) -> None:
+    """Its age would be 0 until that time comes, and no threshold would be breached."""
+    now, watching = time.time(), watch(tmp_path)
+    checkpoint(tmp_path, 1, at=now + 86_400)
+    damaged = incremental(tmp_path, 2)
+    os.utime(damaged / "_metadata", (now - 7200, now - 7200))
+    largest_file(damaged, ".sst").unlink()
+    answer = watching.round()
+    assert (answer.id, answer.intact_id) == (2, 1)
+    assert any("chk-1: its _metadata is of" in problem for problem in answer.problems)
+    limits = Thresholds.of_text("intact-age: 1h", "limits.yaml")
+    (told,) = (it for it in limits.breaches(answer) if it.word != "problem")
+    assert told.word == "intact-age"
+    assert told.value == pytest.approx(7200, abs=60)
 
 
 def test_older_checkpoints_of_a_job_that_counts_from_1_again_are_not_the_newest(
