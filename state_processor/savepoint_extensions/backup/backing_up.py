@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_extensions.backup.backup_store import SHARED, WRITES, BackupStore
+from savepoint_extensions.backup.backup_store import SHARED, WRITES, BackupStore, is_one_store
 from savepoint_extensions.backup.originals import THREADS, originals_of
 from savepoint_extensions.backup.pruning import prune_backups, swept
 from savepoint_extensions.backup.retention import Retention
@@ -155,7 +155,7 @@ def _store_for(snapshot: Snapshot, onto: PathText) -> BackupStore:
     """The directory of backups; one in the snapshot's own directory would go with the snapshot."""
     store, directory = BackupStore.of(onto), snapshot.directory.location
     is_inside = is_below(real_path(store.location), real_path(directory))
-    if is_inside and store.location.filesystem.equals(directory.filesystem):
+    if is_inside and is_one_store(store.location.filesystem, directory.filesystem):
         raise NotASavepointError(
             f"{store.uri} lies in the snapshot, and is gone when that is: expected a directory of"
             " backups elsewhere"

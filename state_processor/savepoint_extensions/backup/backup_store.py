@@ -64,6 +64,13 @@ _BACKUP = re.compile(r"backup-(\d{8}T\d{6}Z)-.+-([0-9a-f]{16})")
 _TIME = "%Y%m%dT%H%M%SZ"
 _LONGEST_NAME = 60
 
+_OF_STORE = {
+    "s3": ("endpoint_override",),
+    "gcs": ("endpoint_override",),
+    "abfs": ("account_name", "blob_storage_authority"),
+}
+"""Type of a file system -> its options that say which store it is; the path begins with the bucket."""
+
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
@@ -252,6 +259,24 @@ def _files_of(metadata: CheckpointMetadata) -> Iterator[str]:
     for stream in streams_of(metadata):
         if isinstance(stream, RelativeFile):
             yield posixpath.basename(stream.path)
+
+
+def is_one_store(ours: fs.FileSystem, theirs: fs.FileSystem) -> bool:
+    """Whether two file systems lead to one store, although their options may differ.
+
+    Without an endpoint for both, it is one: the environment may have the endpoint of the other.
+    """
+    if ours.equals(theirs):
+        return True
+    names = _OF_STORE.get(ours.type_name)
+    if names is None or ours.type_name != theirs.type_name:
+        return False
+    options = [file_system.__reduce__()[1][0] for file_system in (ours, theirs)]
+    return all(len({_host(own[name]) for own in options} - {""}) <= 1 for name in names)
+
+
+def _host(endpoint: str) -> str:
+    return endpoint.rpartition("://")[2].rstrip("/").lower()
 
 
 def write_id_of(name: str) -> str:

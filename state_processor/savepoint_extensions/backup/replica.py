@@ -3,7 +3,7 @@
 A copy may name its files otherwise: ``backup`` and ``copy`` do. So handles are compared in pairs, as they
 follow each other in both ``_metadata``, and everything else in these must be equal. Files of the copy
 are looked for in its own directories alone: an absolute path may lead to the files of the snapshot.
-A link to a file of the snapshot is no copy: it goes with the file, or rots with it.
+A link to a file of the snapshot is no copy: it vanishes or is damaged together with the file.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
-from savepoint_extensions.backup.backup_store import digest_of
+from savepoint_extensions.backup.backup_store import digest_of, is_one_store
 from savepoint_extensions.backup.originals import THREADS, plain_handle
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.errors import SavepointError, UnreachableError
-from savepoint_formats.locations import METADATA_FILE, Location, SnapshotDirectory
+from savepoint_formats.locations import METADATA_FILE, Location, SnapshotDirectory, real_path
 from savepoint_formats.metadata import (
     FileKind,
     MetadataVersion,
@@ -249,7 +249,8 @@ def _is_same_file(ours: Location, theirs: Location | None) -> bool:
     if ours.is_local and theirs.is_local:
         with suppress(OSError):  # a missing file is a fault of its own
             return os.path.samefile(ours.path, theirs.path)
-    return False
+        return False
+    return real_path(ours) == real_path(theirs) and is_one_store(ours.filesystem, theirs.filesystem)
 
 
 def _fault(file: StateFile, problem: str, size: int) -> Fault:

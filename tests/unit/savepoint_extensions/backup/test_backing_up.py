@@ -46,6 +46,8 @@ KINDS = [
     "currency-1.20.5-hashmap-inline",
 ]
 
+DELAYED = "&allow_delayed_open=true"
+
 
 def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -252,7 +254,7 @@ class TestStores:
     ) -> None:
         bucket = s3_server.bucket(f"backups-{changed}")
         # Opened files take three requests otherwise.
-        onto = s3_server.uri(bucket, "orders") + "&allow_delayed_open=true"
+        onto = s3_server.uri(bucket, "orders") + DELAYED
         snapshot = job_at(tmp_path / "job", name)
         first = Savepoint.open(snapshot).backup(onto)
         snapshot, new = next_checkpoint(snapshot, changed)
@@ -281,6 +283,11 @@ class TestStores:
         backup = savepoint.backup(tmp_path / "onto")
         assert Savepoint.open(backup.path).verify_replica(job).is_complete
         assert savepoint.backup(tmp_path / "onto").copied_files == 0
+        # Another option makes another client, and no other store.
+        uri = s3_server.uri(bucket, "orders")
+        assert not savepoint.verify_replica(f"{uri}{DELAYED}").is_complete
+        with pytest.raises(NotASavepointError, match="lies in the snapshot"):
+            savepoint.backup(s3_server.uri(bucket, "orders/backups") + DELAYED)
 
     @pytest.mark.parametrize(
         "largest",
