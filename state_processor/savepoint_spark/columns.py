@@ -180,6 +180,13 @@ def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
     return data[f"`{quoted}`"], data.schema[name].dataType
 
 
+def with_hidden(data: DataFrame, name: str, column: Column) -> DataFrame:
+    """The rows with a column of the product's own; ``ValueError`` if they have one of its name."""
+    if name.casefold() in map(str.casefold, data.columns):
+        raise ValueError(f"the rows have a column {name!r}, a name that windows need: rename it")
+    return data.withColumn(name, column)
+
+
 def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
     """A column, cast so that Arrow takes it for the values of a layout; ``what`` names their receiver.
 

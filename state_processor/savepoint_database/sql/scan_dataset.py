@@ -139,13 +139,13 @@ class ScanReader:
     def _rows(self) -> SqlRows:
         rows, columns = self.dataset.rows, self.columns
         options = rows.scan.options
-        tested = () if self.condition is None else self._tested(str(self.condition))
+        text = "" if self.condition is None else str(self.condition)
+        # The columns that the condition is about; the text may hold other names by chance.
+        tested = [field.type for field in rows.scan.schema if field.name in text]
         may_cut = self.is_counted and options.nanoseconds == "refuse"
         if may_cut and not any(map(_has_digits, tested)):
             options = replace(options, nanoseconds="truncate")
         if self.condition is not None:
-            # A column that only the condition is about; the text may hold other names by chance.
-            text = str(self.condition)
             columns = tuple(
                 name for name in rows.schema.names if name in self.columns or name in text
             )
@@ -153,10 +153,6 @@ class ScanReader:
                 options = replace(options, keys=tuple(self.keys))
         scan = replace(rows.scan, options=options.of_columns(columns))
         return SqlRows(scan, rows.times)
-
-    def _tested(self, condition: str) -> list[pa.DataType]:
-        """The stored types of the columns that the condition is about; others may be among them by chance."""
-        return [field.type for field in self.dataset.rows.scan.schema if field.name in condition]
 
 
 def _has_digits(data_type: pa.DataType) -> bool:

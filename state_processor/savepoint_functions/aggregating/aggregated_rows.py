@@ -31,7 +31,8 @@ from savepoint_functions.aggregating.local_rows import (
     with_keys,
 )
 from savepoint_functions.functions.sorted_inputs import KEY
-from savepoint_spark.columns import column_of, spark_schema, spark_type
+from savepoint_spark.bootstrapping import WINDOW
+from savepoint_spark.columns import column_of, spark_schema, spark_type, with_hidden
 from savepoint_spark.writing import merged_windows
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
     from savepoint_spark.writing import Key
 
-_WINDOW = "window of the key"  # a column of the key may be called namespace
 _EQUAL_BYTES = (StringType(), BooleanType(), BinaryType())
 # Spark raises an error of its own with these words; a line like that of a task tells the class.
 _NULL_KEY = (
@@ -149,9 +149,9 @@ class AggregatedRows:
         if not self.is_merging:
             return combined
         window = F.struct(F.col(START).alias("start"), F.col(END).alias("end"))
-        rows = self.named(combined).withColumn(_WINDOW, window)
-        rows = merged_windows(rows, self.key.columns, _WINDOW)
-        bounds = [F.col(_WINDOW)[name].alias(name) for name in (START, END)]
+        rows = with_hidden(self.named(combined), WINDOW, window)
+        rows = merged_windows(rows, self.key.columns, WINDOW)
+        bounds = [F.col(WINDOW)[name].alias(name) for name in (START, END)]
         values = [F.col(f"`{field.name}`") for field in self._accumulators()]
         selected = rows.select(self.key.column(rows).alias(KEY), *bounds, *values)
         encoded = selected.mapInArrow(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from savepoint_spark.bootstrapping.windowed_transformation import (
         CONTENTS,
         MERGING_SET,
+        WINDOW,
         OperatorStateTransformation,
         WindowedStateTransformation,
         window_column,
@@ -19,6 +20,7 @@ else:
 __all__ = [
     "CONTENTS",
     "MERGING_SET",
+    "WINDOW",
     "KeyedColumns",
     "OperatorStateTransformation",
     "WindowedStateTransformation",

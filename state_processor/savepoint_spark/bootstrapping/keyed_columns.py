@@ -20,7 +20,7 @@ from savepoint_spark.bootstrapping.windowed_transformation import (
     WindowedStateTransformation,
     window_column,
 )
-from savepoint_spark.columns import column_of, fitted, natural_type
+from savepoint_spark.columns import column_of, fitted, natural_type, with_hidden
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
@@ -170,15 +170,16 @@ class KeyedColumns(PlannedTransformation):
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: It has no windows.
+            ValueError: There is a column ``window of the key``.
 
         Example:
             >>> from pyspark.sql.functions import sum, window
             >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
             >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
         """
-        keyed = replace(self, data=self.data.withColumn(WINDOW, window_column(self.data, column)))
+        data = with_hidden(self.data, WINDOW, window_column(self.data, column))
         return WindowedStateTransformation(
-            keyed, is_merging, is_processing_time, allowed_lateness_ms
+            replace(self, data=data), is_merging, is_processing_time, allowed_lateness_ms
         )
 
     @classmethod

@@ -28,7 +28,7 @@ from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.python_state.stored_forms import job_name, python_key
 from savepoint_formats.snapshots import constructed
-from savepoint_spark.columns import column_of, fits
+from savepoint_spark.columns import column_of, fits, with_hidden
 from savepoint_spark.writing.grouped_rows import Grouping, MergingWindowSets, merged_windows
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
@@ -157,13 +157,14 @@ class WindowedStateTransformation(PlannedTransformation):
         """The state that will be written.
 
         Raises:
-            ValueError: There is no state, or not every state has a rule for merging.
+            ValueError: There is no state, not every state has a rule for merging, or rows have a
+                column of the product's own.
         """
         keyed, window = self.keyed, self._window
         if self.is_merging and keyed.merge_rules:
             keyed = replace(keyed, data=merged_windows(keyed.data, keyed.key.columns, WINDOW))
         data = keyed.merged((*keyed.key.columns, WINDOW))
-        data = data.withColumn(_FIRES_AT, self._fires_at())
+        data = with_hidden(data, _FIRES_AT, self._fires_at())
         states = (*keyed.states, *self._timers())
         rows = [KeyedRows(data, keyed.key, states, (F.col(WINDOW), window))]
         if self.is_merging:

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 
 from savepoint_formats.errors import OverlappingWindowsError
 from savepoint_formats.values import Collections
-from savepoint_spark.columns import column_of
+from savepoint_spark.columns import column_of, with_hidden
 from savepoint_spark.writing.keyed_rows import KeyedRows
 from savepoint_spark.writing.run_encoding import KEY
 
@@ -121,7 +121,7 @@ def merged_windows(data: DataFrame, keys: tuple[str, ...], column: str) -> DataF
     before = of_key.rowsBetween(Window.unboundedPreceding, -1)
     until_here = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_apart = F.coalesce(F.max(window["end"]).over(before) < window["start"], F.lit(True))
-    apart = grouping.data.withColumn(_NUMBER, is_apart.cast("bigint"))
+    apart = with_hidden(grouping.data, _NUMBER, is_apart.cast("bigint"))
     numbered = apart.withColumn(_NUMBER, F.sum(_NUMBER).over(until_here))
     whole = Window.partitionBy(*of_same, _NUMBER)
     start, end = F.min(window["start"]).over(whole), F.max(window["end"]).over(whole)

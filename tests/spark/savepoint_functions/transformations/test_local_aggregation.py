@@ -162,6 +162,13 @@ class TestAggregate:
                 if more:
                     assert row.best == sorted(clicks, reverse=True)[:2]
 
+    def test_windows_do_not_replace_a_column_of_the_key(self, sales: DataFrame) -> None:
+        named = sales.withColumnRenamed("word", "window of the key")
+        rows = OperatorTransformation.bootstrap_with(named).local_key_by("window of the key")
+        local = rows.window("hour", is_merging=True).aggregate(total=Sum("total"))
+        with pytest.raises(ValueError, match=r"a column 'window of the key'.*rename it"):
+            local.key_by("window of the key").rows()
+
     def test_keys_are_equal_where_their_bytes_are(self, spark: SparkSession) -> None:
         data = spark.sql("SELECT x FROM VALUES (-0.0D), (0.0D), (0.0D) AS t(x)")
         rows = OperatorTransformation.bootstrap_with(data).local_key_by("x")

@@ -95,6 +95,16 @@ class TestWindows:
         timers = savepoint.read_timers("operator").collect()
         assert sorted(row.timestamp for row in timers) == [59_999, 60_999, 119_999, 120_999]
 
+    @pytest.mark.parametrize(
+        "name", ["Window of the KEY", "window timers", "number of the merged window"]
+    )
+    def test_do_not_replace_a_column_of_the_rows(self, sessions: DataFrame, name: str) -> None:
+        """In Spark a new column replaces one whose name differs in case only."""
+        named = sessions.withColumnRenamed("total", name)
+        keyed = OperatorTransformation.bootstrap_with(named).key_by("word")
+        with pytest.raises(ValueError, match=rf"(?i)have a column '{name}'.*rename it"):
+            keyed.window("window", is_merging=True).reduce(Types.LONG(), name, merge="sum").plan()
+
 
 class TestSessions:
     @pytest.fixture
