@@ -34,15 +34,19 @@ def savepoint_of_longs(
     max_parallelism: int = 128,
     uid: str = "a",
     state: str = "total",
+    value: bytes = LONG,
 ) -> Path:
-    """Writes a savepoint of these totals, in one file; at most 128 key groups."""
+    """Writes a savepoint of these totals, in one file; at most 128 key groups.
+
+    Another ``value`` is the serializer of a state without totals.
+    """
     groups: dict[int, list[bytes]] = {}
     for key, total in totals.items():
         group = key_group(java_hash(Text(), key), max_parallelism)
         stored = bytes([group]) + encoded(Text(), key) + b"\0"  # of a namespace that there is not
         entry = struct.pack(">i", len(stored)) + stored + struct.pack(">iq", 8, total)
         groups.setdefault(group, []).append(entry)
-    data, offsets = bytearray(header(meta_info(state, "VALUE", LONG))), [0] * max_parallelism
+    data, offsets = bytearray(header(meta_info(state, "VALUE", value))), [0] * max_parallelism
     for group, entries in groups.items():
         offsets[group] = len(data)
         last = bytearray(entries[-1])

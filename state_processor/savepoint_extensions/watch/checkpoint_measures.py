@@ -17,6 +17,7 @@ from savepoint_extensions.watch.estimates import (
     share_before,
     skew,
 )
+from savepoint_extensions.watch.key_sample import timed_from
 from savepoint_extensions.watch.operator_memory import FileKey, OperatorMemory, file_key
 from savepoint_extensions.watch.watch_round import WatchedKey, WatchedOperator, WatchedState
 from savepoint_formats.errors import SavepointError
@@ -192,8 +193,10 @@ class CheckpointMemory:
             estimate = StateEstimate.of(living, rate)
             life = self.measuring.ttl_ms.get(state.name)
             expired, error = None, 0.0
-            if life is not None and state.has_ttl:
+            if life is not None and timed_from(state) is not None:
                 expired, error = share_before(living, at_ms - life)
+                if expired is None:  # no value of the sample, so none is expired
+                    expired, error = 0.0, estimate.error
             overdue = None
             if _is_of_clock(state):
                 late = share_before(living, at_ms)[0] or 0.0

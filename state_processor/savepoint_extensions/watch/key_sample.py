@@ -164,7 +164,7 @@ class Sampler:
 
     def __init__(self, state: State, kryo: KryoDialect | None) -> None:
         self._state = state
-        self._timed = _timed_from(state)
+        self._timed = timed_from(state)
         self._places: KeyPlaces | None = None
         with suppress(UnstableHashError):  # then its keys have no name
             self._places = KeyPlaces.of(state, kryo)
@@ -214,7 +214,7 @@ class Sampler:
         return times
 
 
-def _timed_from(state: State) -> int | None:
+def timed_from(state: State) -> int | None:
     """Bytes in front of the time of last access in a value; None if it has no time of its own."""
     match state.kind, state.stored:
         case StateKind.MAP, MapOf(_, Nullable(Ttl())):

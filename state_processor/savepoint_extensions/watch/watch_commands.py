@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HOST = "127.0.0.1"
 _MOST_PORT = 65_535
-_NOT_READ, _BREACHED = 1, 3
+_NOT_READ, _NOT_COMPARED, _BREACHED = 1, 2, 3
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -99,7 +99,8 @@ def watch(
     a checkpoint is read. Growth is judged by a line through the last checkpoints.
 
     --once looks at all retained checkpoints and ends. Exit codes: 0 no breach, 1 a checkpoint
-    can't be read, 2 the call is wrong, 3 a threshold is breached.
+    can't be read, 2 the call is wrong or a threshold is compared with nothing, 3 a threshold is
+    breached.
 
     \b
     savepoint watch s3://jobs/checkpoints/1a2b --metrics :9250
@@ -148,23 +149,20 @@ def _of_one_round(
     if sizes_file is not None:
         watched.load(sizes_file)
     answer = watched.round()
-    is_kept = _shown(output, answer, thresholds)
+    code = _shown(output, answer, thresholds)
     idle = idle_lives(answer, ttl)
     for name in idle:
-        output.note(f"--ttl {name}: no state of this name has values with times of access")
+        output.note(f"--ttl {name}: no state of this name has times of access")
     if sizes_file is not None:  # if that fails, breaches are told nevertheless
         watched.save(sizes_file)
     if answer.problems:
         return _NOT_READ
     is_judged = not idle or not (thresholds.limits or thresholds.states)
-    return 0 if is_kept and is_judged else _BREACHED
+    return code or (0 if is_judged else _NOT_COMPARED)
 
 
-def _shown(output: Output, answer: WatchRound, thresholds: Thresholds) -> bool:
-    """Prints a round, and whether all thresholds are kept; one that is compared with nothing is not.
-
-    With thresholds it prints a line for each breach.
-    """
+def _shown(output: Output, answer: WatchRound, thresholds: Thresholds) -> int:
+    """Prints a round, and returns the exit code; with thresholds, it prints a line for each breach."""
     broken, idle = thresholds.breaches(answer), uncompared(answer, thresholds)
     if thresholds.limits or thresholds.states:
         for breach in broken:
@@ -179,4 +177,6 @@ def _shown(output: Output, answer: WatchRound, thresholds: Thresholds) -> bool:
     else:
         tables = [("States", answer.states), ("Operators", answer.operators), ("Keys", answer.keys)]
         output.page(answer, *tables)
-    return not broken and not idle
+    if broken:
+        return _BREACHED
+    return _NOT_COMPARED if idle else 0

@@ -29,8 +29,8 @@ class WatchedState:
         steady_growth_per_day: What the state grows at least by per day if it grows steadily, 0 if it
             doesn't; None if that can't be judged yet.
         missing: What a judgement of the growth still needs; empty if nothing.
-        expired_share: Share of the values past their time to live; None without times, or if no time
-            to live is given.
+        expired_share: Share of the values past their time to live, 0 if there are no values; None if the
+            state has no times of access, or no time to live is given.
         expired_error: What this share may be off by.
         overdue: Timers of processing time that should have fired by the checkpoint; None if these are no
             such timers.

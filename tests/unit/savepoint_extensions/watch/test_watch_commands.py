@@ -12,6 +12,8 @@ from urllib.request import urlopen
 
 import pytest
 from support.commands import result_of, run
+from support.hand_made import LONG, with_ttl
+from support.longs_by_text import savepoint_of_longs
 from support.watched_jobs import checkpoint
 
 from savepoint_extensions.watch.watch_commands import watch
@@ -77,14 +79,31 @@ def test_thresholds_that_are_compared_with_nothing_are_no_silent_success(
     text = "expired-share: 1%\nstates:\n  a.totl: {size: 1}\n  a.total: {overdue-timers: 1}\n"
     arguments: list[str | Path] = ["--thresholds", limits(tmp_path, text), "--ttl", "totl=7d"]
     result = result_of("watch", leaking, "--once", "--uid", "a", *arguments)
-    assert (result.exit_code, result.stdout) == (3, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     nothing = "a threshold is compared with nothing: "
     assert result.stderr.splitlines() == [
         f"{nothing}checkpoint 24 has no state a.totl; did you mean 'a.total'?",
         f"{nothing}a.total has no timers of processing time",
         f"{nothing}checkpoint 24 has no state with a known time to live (--ttl)",
-        "--ttl totl: no state of this name has values with times of access",
+        "--ttl totl: no state of this name has times of access",
     ]
+
+
+def test_an_empty_state_with_a_time_to_live_keeps_its_threshold(tmp_path: Path) -> None:
+    """In a quiet hour, all its values may be cleaned up."""
+    savepoint_of_longs(tmp_path / "job" / "chk-1", {}, value=with_ttl(LONG))
+    arguments: list[str | Path] = ["--thresholds", limits(tmp_path, "expired-share: 1%\n")]
+    arguments += ["--once", "--uid", "a", "--ttl", "total=1h"]
+    result = result_of("watch", tmp_path / "job", *arguments)
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_a_breach_outweighs_a_threshold_that_is_compared_with_nothing(
+    leaking: Path, tmp_path: Path
+) -> None:
+    file = limits(tmp_path, "size: 1 KB\nstates: {a.totl: {size: 1}}\n")
+    result = result_of("watch", leaking, "--once", "--uid", "a", "--thresholds", file)
+    assert (result.exit_code, len(result.stderr.splitlines())) == (3, 1)
 
 
 def test_an_old_checkpoint_and_a_damaged_one_are_told_and_the_damaged_one_decides(
