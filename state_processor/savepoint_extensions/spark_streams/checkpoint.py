@@ -7,7 +7,7 @@ state stores, at the last committed batch.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from savepoint_extensions.spark_streams.checkpoint_files import (
     committed_batch,
     expect_facts,
     expect_partitions,
+    fact_of,
+    partitions_of,
 )
 from savepoint_extensions.spark_streams.import_words import ImportWords
 from savepoint_extensions.spark_streams.moved_checkpoint import readable_path
@@ -23,6 +25,7 @@ from savepoint_extensions.spark_streams.operator_tables import OperatorTables, s
 from savepoint_extensions.spark_streams.stream_import import state_like
 from savepoint_extensions.spark_streams.stream_operator import (
     AGGREGATIONS,
+    LIMIT,
     StateForm,
     StoredOperator,
     StreamOperator,
@@ -314,10 +317,22 @@ class SparkCheckpoint(CommittedBatch):
             metadata = of_batch.load(self._readable)
             for row in metadata.collect():
                 rows[row["operatorId"]].append(row)
-        operators = {number: StoredOperator.of(rows[number]) for number in sorted(rows)}
-        for it in operators.values():
-            expect_partitions(self.path, it.id, it.partitions)
-        return operators
+        return {number: self._whole(StoredOperator.of(rows[number])) for number in sorted(rows)}
+
+    def _whole(self, stored: StoredOperator) -> StoredOperator:
+        """The operator with the number of its partitions, all of which are there.
+
+        Spark stores the number for shuffles, but a LIMIT and a total over all rows have a single partition.
+        """
+        number = len(fact_of(self.state_ids, str(stored.id), list, [], self.path))
+        if not number:
+            tables = OperatorTables(self.spark, self._readable, self, stored)
+            is_single = partitions_of(self.path, stored.id) == [0] and (
+                stored.name == LIMIT or not tables.key_names()
+            )
+            number = 1 if is_single else stored.partitions
+        expect_partitions(self.path, stored.id, number)
+        return replace(stored, partitions=number)
 
     def _operator(self, number: int | None) -> StoredOperator:
         stored = self._stored

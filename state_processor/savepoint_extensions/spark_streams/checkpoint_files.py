@@ -84,10 +84,15 @@ class CommittedBatch:
         """
         return self._number(OFFSETS, "batchWatermarkMs")
 
-    @cached_property
+    @property
     def has_ids(self) -> bool:
         """Whether the files of its state have ids in their names: Spark's format 2 of checkpoints."""
-        return bool(fact_of(self._facts(COMMITS), "stateUniqueIds", dict, {}, self.path))
+        return bool(self.state_ids)
+
+    @cached_property
+    def state_ids(self) -> Mapping[str, Any]:
+        """Number of an operator -> the ids in the names of its files, as a list per partition."""
+        return fact_of(self._facts(COMMITS), "stateUniqueIds", dict, {}, self.path)
 
     @cached_property
     def offsets(self) -> Mapping[str, Any]:
@@ -184,6 +189,11 @@ def expect_facts(path: str) -> None:
                 place,
                 -1,
             )
+
+
+def partitions_of(path: str, operator: int) -> list[int]:
+    """The numbers of an operator's partitions that are there."""
+    return numbered(f"{path}/{STATE}/{operator}")
 
 
 def expect_partitions(path: str, operator: int, number: int) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TimeoutDomain: TypeAlias = Literal["event_time", "processing_time"]
 EVENT_TIME, PROCESSING_TIME = "event_time", "processing_time"
 FIRST_VERSION = 1
+LIMIT = "globalLimit"
 _TIMERS = "TimerState"
 
 
@@ -66,7 +67,7 @@ KINDS: dict[str, OperatorKind] = {
     "transformWithStateExec": _VARIABLES,
     "transformWithStateInPandasExec": _VARIABLES,
     "transformWithStateInPySparkExec": _VARIABLES,
-    "globalLimit": OperatorKind(StateForm.OTHER, reason=_LIMIT),
+    LIMIT: OperatorKind(StateForm.OTHER, reason=_LIMIT),
 }
 """Spark's name of an operator -> its kind."""
 

@@ -68,6 +68,32 @@ def test_what_spark_would_pass_over_is_missed(
         SparkCheckpoint.load(spark, path).table(0)
 
 
+@each(
+    ("provider", "name", "column", "number"),
+    [("rocksdb", "stateStoreSave", "sum", 180), ("hdfs", "globalLimit", "value.value", 4)],
+)
+def test_an_operator_of_all_rows_has_one_partition_of_the_number_for_shuffles(
+    spark: SparkSession,
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    provider: str,
+    name: str,
+    column: str,
+    number: int,
+) -> None:
+    rows, path = read(spark, folder / "in"), tmp_path_factory.mktemp("all") / "query"
+    query = rows.limit(4) if name == "globalLimit" else rows.agg(F.sum("v"))
+    settings = {"spark.sql.streaming.stateStore.providerClass": PROVIDERS[provider]}
+    mode = "append" if name == "globalLimit" else "complete"
+    run(query, path, mode, **settings, **{"spark.sql.shuffle.partitions": "3"})
+    checkpoint = SparkCheckpoint.load(spark, path)
+    assert [(it.name, it.partitions) for it in checkpoint.operators] == [(name, 1)]
+    assert checkpoint.table(0).select(column).collect() == [(number,)]
+    shutil.rmtree(path / "state" / "0" / "0")
+    with pytest.raises(FormatError, match="of 3 partitions of state, 0, 1, 2 are missing"):
+        SparkCheckpoint.load(spark, path).table(0)
+
+
 def test_files_that_spark_can_t_read_are_an_error_with_its_reason(
     spark: SparkSession, folder: Path, tmp_path: Path
 ) -> None:

@@ -71,7 +71,8 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
         account = rows.selectExpr(f"k AS {name}", "v").groupBy(name)
         run(account.agg(F.sum("v")), folder / f"by {name}")
     run(rows.groupBy("k").agg(F.sum("v"), F.count("*")), folder / "two")
-    run(rows.agg(F.sum("v")), folder / "all")
+    ids = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
+    run(rows.agg(F.sum("v")), folder / "all", **ids, **{"spark.sql.shuffle.partitions": "3"})
     write_empty_job(spark, folder / "empty")
     return folder
 
@@ -282,6 +283,7 @@ def test_keys_are_those_of_sparks_own_answer(
 
 def test_a_total_of_all_rows_has_no_window(spark: SparkSession, folder: Path) -> None:
     checkpoint = SparkCheckpoint.load(spark, folder / "all")
+    assert checkpoint.operator(0).partitions == 1
     new_job = Savepoint.load(spark, folder / "empty", uids=UIDS)
     with pytest.raises(RefusedError, match="operator 0 has no key: in the new job key by"):
         checkpoint.state_like(new_job.operator("totals"))
