@@ -310,7 +310,7 @@ class SparkCheckpoint(CommittedBatch):
 
     @cached_property
     def _stored(self) -> dict[int, StoredOperator]:
-        expect_facts(self.path)
+        expect_facts(self.path, self.state_ids)
         rows = defaultdict(list)
         with state_errors(self.path):
             of_batch = self.spark.read.format("state-metadata").option("batchId", self.batch_id)

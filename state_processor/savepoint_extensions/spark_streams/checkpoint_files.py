@@ -41,7 +41,7 @@ from savepoint_formats.errors import (
 from savepoint_formats.locations import Location, reading_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _T = TypeVar("_T")
 METADATA, OFFSETS, COMMITS, STATE = "metadata", "offsets", "commits", "state"
@@ -171,15 +171,18 @@ def committed_batch(path: str, number: int | None = None) -> CommittedBatch:
     return CommittedBatch(path.rstrip("/"), committed[-1] if number is None else number)
 
 
-def expect_facts(path: str) -> None:
+def expect_facts(path: str, known: Iterable[str] = ()) -> None:
     """Raises ``UnsupportedVersionError`` for an operator that an old Spark has stored no facts of.
 
-    Raises ``FormatError`` if an operator is missing: another one would count as the only one.
+    Raises ``FormatError`` if an operator is missing: another one would count as the only one. The last one is
+    missed only if it is among the ``known`` operators, which format 2 stores.
     """
-    for number, operator in enumerate(operators := numbered(f"{path}/{STATE}")):
-        if number != operator:
-            known = ", ".join(map(str, operators))
-            raise FormatError(f"operator {number} is missing; there are {known}. {COPY}", path, -1)
+    operators = numbered(f"{path}/{STATE}")
+    for number in [*map(str, range(len(operators))), *known]:
+        if number not in (there := [*map(str, operators)]):
+            those = ", ".join(there) or "none"
+            raise FormatError(f"operator {number} is missing; there are {those}. {COPY}", path, -1)
+    for operator in operators:
         place = f"{path}/{STATE}/{operator}"
         if _FACTS not in _names(place):
             raise UnsupportedVersionError(

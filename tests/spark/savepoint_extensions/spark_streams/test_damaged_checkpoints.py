@@ -94,6 +94,17 @@ def test_an_operator_of_all_rows_has_one_partition_of_the_number_for_shuffles(
         SparkCheckpoint.load(spark, path).table(0)
 
 
+def test_the_last_operator_is_missed_if_its_files_have_ids(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "with ids", tmp_path / "query")
+    shutil.rmtree(tmp_path / "query" / "state" / "0")
+    with pytest.raises(
+        FormatError, match=r"operator 0 is missing; there are none\. Copy the whole"
+    ):
+        assert SparkCheckpoint.load(spark, tmp_path / "query").operators
+
+
 def test_files_that_spark_can_t_read_are_an_error_with_its_reason(
     spark: SparkSession, folder: Path, tmp_path: Path
 ) -> None:

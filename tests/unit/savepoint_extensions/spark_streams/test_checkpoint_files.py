@@ -176,6 +176,12 @@ def test_missing_operators_and_partitions_are_named(tmp_path: Path) -> None:
         expect_partitions(path, 1, 4)
     (tmp_path / "state" / "1" / "1").mkdir()
     expect_partitions(path, 1, 3)
+    (tmp_path / "state" / "0" / "_metadata").mkdir(parents=True)
+    expect_facts(path, ["1", "0"])
+    with pytest.raises(
+        FormatError, match=r"operator 2 is missing; there are 0, 1\. Copy the whole"
+    ):
+        expect_facts(path, ["1", "2", "0"])
 
 
 def test_a_watermark_of_zero_has_not_begun(tmp_path: Path) -> None:
