@@ -36,6 +36,7 @@ from savepoint_extensions.spark_streams.stored_fields import (
     StoredFields,
     by_key,
     selected,
+    unwrapped,
     with_arrays,
 )
 from savepoint_extensions.spark_streams.stream_operator import (
@@ -164,7 +165,7 @@ class OperatorTables:
             columns = {"side": F.lit(side)}
             for it, fields in rows.items():
                 nothing = F.lit(None).cast(StructType([*fields.fields]))
-                columns[it] = _struct(fields) if it == side else nothing
+                columns[it] = fields.struct if it == side else nothing
             columns[_MATCHED] = mark[0] if mark else F.lit(None).cast("boolean")
             tables.append(selected(stored, self._keys(stored).named(key), columns))
         return tables[0].unionByName(tables[1])
@@ -299,7 +300,7 @@ class OperatorTables:
         stored = self._first
         value = StoredFields.of(stored, "value").named()
         state = stored.schema["value"].dataType["groupState"].dataType  # type: ignore[index]  # a struct
-        columns = {"state": _unwrapped(value["groupState"], state)}
+        columns = {"state": unwrapped(value["groupState"], state)}
         if "timeoutTimestamp" in value:
             at = value["timeoutTimestamp"]
             columns[timeout or "timeout"] = F.when(at != _NO_TIMEOUT, at)
@@ -363,11 +364,6 @@ def without_mark(row: StoredFields, version: int) -> StoredFields:
     return row.between(0, -1) if is_marked else row
 
 
-def _struct(fields: StoredFields) -> Column:
-    pairs = zip(fields.names, fields.columns, strict=True)
-    return F.struct(*(column.alias(name) for name, column in pairs))
-
-
 def _plain(value: Column, data_type: DataType, *, has_ttl: bool, ttl_ms: int | None) -> Column:
     """A value of a state variable; structs with one field become this field."""
     match data_type:
@@ -376,7 +372,7 @@ def _plain(value: Column, data_type: DataType, *, has_ttl: bool, ttl_ms: int | N
             return F.transform(value, lambda it: _element(it, inner, has_ttl, ttl_ms))
         case MapType():
             keys, values = data_type.keyType, data_type.valueType
-            keyed = F.transform_keys(value, lambda it, _: _unwrapped(it, keys))
+            keyed = F.transform_keys(value, lambda it, _: unwrapped(it, keys))
             return F.transform_values(keyed, lambda _, it: _element(it, values, has_ttl, ttl_ms))
         case _:
             return _element(value, data_type, has_ttl, ttl_ms)
@@ -384,17 +380,12 @@ def _plain(value: Column, data_type: DataType, *, has_ttl: bool, ttl_ms: int | N
 
 def _element(value: Column, data_type: DataType, has_ttl: bool, ttl_ms: int | None) -> Column:
     if not has_ttl:
-        return _unwrapped(value, data_type)
+        return unwrapped(value, data_type)
     assert isinstance(data_type, StructType)  # of the value and its end
-    inner = _unwrapped(value.getField("value"), data_type["value"].dataType).alias("value")
+    inner = unwrapped(value.getField("value"), data_type["value"].dataType).alias("value")
     expires = value.getField("ttlExpirationMs")
     if ttl_ms is None:
         time = expires.alias("expires_at")
     else:
         time = F.timestamp_millis(expires - ttl_ms).alias("timestamp")
     return F.when(value.isNotNull(), F.struct(time, inner))
-
-
-def _unwrapped(value: Column, data_type: DataType) -> Column:
-    is_single = isinstance(data_type, StructType) and len(data_type) == 1
-    return value.getField(data_type.names[0]) if is_single else value  # type: ignore[attr-defined]

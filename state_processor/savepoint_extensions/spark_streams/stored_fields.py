@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from savepoint_formats.errors import SavepointError
 
@@ -60,6 +61,12 @@ class StoredFields:
     def words(self) -> str:
         """Names and types in order, as in DDL."""
         return ", ".join(f"{it.name} {it.dataType.simpleString()}" for it in self.fields)
+
+    @property
+    def struct(self) -> Column:
+        """The fields as a struct."""
+        pairs = zip(self.names, self.columns, strict=True)
+        return F.struct(*(column.alias(name) for name, column in pairs))
 
     def named(self, names: Sequence[str] = (), after: Iterable[str] = ()) -> dict[str, Column]:
         """The columns by other names, or by their own; the second of a name gets ``_2``.
@@ -110,6 +117,12 @@ def selected(
     expect_distinct([*keys, *columns], stored.sparkSession, "columns", way)
     named = {**keys, **columns}
     return stored.select(*(column.alias(name) for name, column in named.items()))
+
+
+def unwrapped(value: Column, data_type: DataType) -> Column:
+    """The only field of a struct with one field, otherwise the value."""
+    is_single = isinstance(data_type, StructType) and len(data_type) == 1
+    return value.getField(data_type.names[0]) if is_single else value  # type: ignore[attr-defined]
 
 
 def quoted(names: Sequence[str]) -> list[Column]:
