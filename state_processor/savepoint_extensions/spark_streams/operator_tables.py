@@ -23,6 +23,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
@@ -80,6 +81,7 @@ _MATCHED = "matched"
 _NO_TIMEOUT = -1
 _TIMERS = {"readRegisteredTimers": "true"}
 _FILE_NAMES = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_TURN = Lock()
 _UNREADABLE = re.compile(
     r"\[(?:CANNOT_LOAD_STATE_STORE|STDS_FAILED).*?(?=\.?(?: *SQLSTATE|$))", re.MULTILINE
 )
@@ -348,14 +350,18 @@ def state_errors(path: str) -> Iterator[None]:
 def _naming_files(spark: SparkSession, *, has_ids: bool) -> Iterator[None]:
     """Lets a session find files with ids in their names, or without, when it loads a table.
 
-    The names of files are those of the session, not of the query.
+    The names of files are those of the session, not of the query. So threads take turns.
     """
-    before = spark.conf.get(_FILE_NAMES) or ""
-    spark.conf.set(_FILE_NAMES, "2" if has_ids else "1")
-    try:
-        yield
-    finally:
-        spark.conf.set(_FILE_NAMES, before)
+    with _TURN:
+        before = spark.conf.get(_FILE_NAMES, None)
+        spark.conf.set(_FILE_NAMES, "2" if has_ids else "1")
+        try:
+            yield
+        finally:
+            if before is None:
+                spark.conf.unset(_FILE_NAMES)
+            else:
+                spark.conf.set(_FILE_NAMES, before)
 
 
 def without_mark(row: StoredFields, version: int) -> StoredFields:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -127,7 +128,6 @@ def test_files_with_ids_in_their_names_are_read_whatever_the_session_has(
         batch: {*total(spark.read.schema("k STRING, v BIGINT").json(files)).collect()}
         for batch, files in enumerate((str(folder / "in" / "000.json"), str(folder / "in")))
     }
-    before = spark.conf.get(NAMES_OF_FILES)
     try:
         for setting in "12":
             spark.conf.set(NAMES_OF_FILES, setting)
@@ -136,4 +136,9 @@ def test_files_with_ids_in_their_names_are_read_whatever_the_session_has(
                 assert {*checkpoint.table(0).collect()} == expected[checkpoint.batch_id]
             assert spark.conf.get(NAMES_OF_FILES) == setting
     finally:
-        spark.conf.set(NAMES_OF_FILES, before or "1")
+        spark.conf.unset(NAMES_OF_FILES)
+    with ThreadPoolExecutor(2) as pool:
+        # Both at once, of a session that has not set it.
+        tables = pool.map(lambda it: it.table(0).columns, checkpoints * 3)
+        assert {*map(tuple, tables)} == {("k", "sum")}
+    assert spark.conf.get(NAMES_OF_FILES, None) is None
