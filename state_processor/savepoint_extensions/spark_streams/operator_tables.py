@@ -342,7 +342,8 @@ def state_errors(path: str) -> Iterator[None]:
         if (reason := _UNREADABLE.search(text)) is None:
             raise
         reasons = dict.fromkeys([reason[0], *_CAUSES.findall(text)[-1:]])
-        message = f"Spark can't read its state: {'; '.join(reasons)}. {COPY}, or load another batch by batch_id="
+        way = "in Python load another batch: SparkCheckpoint.load(…, batch_id=…)"
+        message = f"Spark can't read its state: {'; '.join(reasons)}. {COPY}, or {way}"
         raise FormatError(message, path, -1) from error
 
 

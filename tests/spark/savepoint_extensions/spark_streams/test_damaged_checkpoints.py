@@ -115,6 +115,7 @@ def test_files_that_spark_can_t_read_are_an_error_with_its_reason(
     code, printed = command("show", path, "operator_0")
     assert code == 1
     assert "plain: Spark can't read its state: [CANNOT_LOAD_STATE_STORE" in printed
+    assert "or in Python load another batch: SparkCheckpoint.load(…, batch_id=…)" in printed
     # The batch before has no use for the file.
     assert SparkCheckpoint.load(spark, path, 0).table(0).count() == 3
 
