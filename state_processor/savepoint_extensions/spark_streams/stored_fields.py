@@ -148,7 +148,7 @@ def with_arrays(table: DataFrame, keys: Sequence[str], column: str) -> DataFrame
 def by_key(tables: Sequence[DataFrame], keys: Sequence[str], way: str = "") -> DataFrame:
     """Tables as one, with a row per key; ``ColumnTypeError`` if two have another column of one name.
 
-    ``way`` is what to do then.
+    ``way``: advice at the end of the message.
     """
     if len(tables) == 1:
         return tables[0]
