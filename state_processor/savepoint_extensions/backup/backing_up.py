@@ -69,10 +69,12 @@ class Backup:
         seconds: How long it took.
         check: What was looked at in files that were there already: ``sizes`` or ``bytes``.
         damaged: Names of such files with wrong bytes, or that vanished or can't be read, and of files
-            that earlier backups lack; ``backup-…/_metadata`` is that of one that can't be read.
+            that earlier backups lack. An unreadable ``_metadata`` is named ``backup-…/_metadata``.
         repaired: Names of those that have the bytes of the snapshot's files again. Earlier backups
             that need the other ones are damaged.
         pruned: Which backups are kept and which were removed, if ``keep`` was given.
+        incomplete: Names of directories without ``_metadata`` whose writes are dead, if files are checked:
+            they were never completed, or have lost it.
     """
 
     path: str
@@ -89,6 +91,7 @@ class Backup:
     damaged: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
     pruned: PrunedBackups | None = None
+    incomplete: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -148,6 +151,7 @@ def back_up(
         damaged=shared.damaged,
         repaired=repaired,
         pruned=None if keep is None else _pruned(onto, keep, store.uri_of(name)),
+        incomplete=shared.incomplete,
     )
 
 

@@ -54,7 +54,8 @@ def backup(
     be moved as a whole; Flink restores it, and all commands read it. It appears when it is complete.
     Several programs may write to ONTO and prune it at once. Restore with -claimMode NO_CLAIM: Flink
     deletes the files of a snapshot that it claims, and other backups need them, too. With --check,
-    exit code 1 tells that a damaged file stays, because the snapshot lacks its bytes.
+    exit code 1 means that a damaged file stays: the snapshot lacks its bytes, or it is an
+    unreadable _metadata of an earlier backup.
 
     \b
     savepoint backup s3://jobs/orders/chk-17 s3://backups/orders
@@ -66,6 +67,8 @@ def backup(
     pruned = made.pruned
     tables = [] if pruned is None else [("Backups", pruned.backups)]
     output.page(made, *tables)
+    for name in made.incomplete:
+        output.note(f"{name} has no _metadata: its write died, or it is a backup that has lost it")
     if {*made.damaged} - {*made.repaired}:
         click.get_current_context().exit(DAMAGED)
 

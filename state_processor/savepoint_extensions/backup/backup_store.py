@@ -107,7 +107,7 @@ class SharedFile:
 
     @classmethod
     def named(cls, name: str) -> SharedFile | None:
-        """The file that a name is of; None for others than those of backups."""
+        """Parses the name of a file; None if it is not one of backups."""
         match = _FILE.fullmatch(name)
         return match and cls(match[1], int(match[2]), match[3], match[4])
 
@@ -211,9 +211,12 @@ class BackupStore:
 
     def backup(self, name: str) -> StoredBackup | None:
         """A backup; None if it is not complete. Raises ``DamagedError`` if it can't be read."""
-        metadata_file = self.below(name, METADATA_FILE)
-        if metadata_file.file_size() is None:
+        kind = self.below(name, METADATA_FILE).info().type
+        if kind == fs.FileType.NotFound:
             return None
+        if kind != fs.FileType.File:
+            path = self.uri_of(posixpath.join(name, METADATA_FILE))
+            raise NotASavepointError(f"{path} is a directory, expected a file")
         directory = SnapshotDirectory(self.below(name), self.uri_of(name))
         view = DataInputView(directory.read_metadata(), directory.metadata_path)
         metadata = CheckpointMetadata.read(view)

@@ -11,7 +11,15 @@ from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from savepoint_extensions.backup.backup_store import SHARED, WRITES, SharedFile, sha256_of
+from pyarrow import fs
+
+from savepoint_extensions.backup.backup_store import (
+    SHARED,
+    WRITES,
+    SharedFile,
+    sha256_of,
+    write_id_of,
+)
 from savepoint_extensions.backup.originals import THREADS
 from savepoint_extensions.backup.writes import (
     DOOMED,
@@ -64,6 +72,7 @@ class SharedFiles:
     by_origin: dict[tuple[str, int], SharedFile]
     by_content: dict[tuple[str, int], SharedFile]
     damaged: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
     copied_files: int = 0
     copied_size: int = 0
     read_size: int = 0
@@ -104,6 +113,7 @@ class SharedFiles:
             {(file.origin, file.size): file for file in usable},
             {(file.digest, file.size): file for file in usable},
             damaged,
+            _incomplete(store) if checks else (),
         )
 
     def copy_of(self, original: Original, on_progress: Progress) -> SharedFile:
@@ -221,7 +231,7 @@ def _damaged(store: BackupStore, files: list[SharedFile]) -> tuple[str, ...]:
 
 
 def _lost(store: BackupStore) -> tuple[str, ...]:
-    """Names of files that other backups lack or are cut, and of ``_metadata`` that can't be read."""
+    """Files that are missing or cut in other backups, and ``_metadata`` that can't be read."""
     backups, unread = store.backups()
     whole = {name for name, file in store.files().items() if file.is_whole}
     lacking = {name: files for name, it in backups.items() if (files := it.files - whole)}
@@ -233,6 +243,20 @@ def _lost(store: BackupStore) -> tuple[str, ...]:
         for file in files
     }
     return (*sorted(lost), *(posixpath.join(name, METADATA_FILE) for name in sorted(unread)))
+
+
+def _incomplete(store: BackupStore) -> tuple[str, ...]:
+    """Directories of backups without ``_metadata`` that no write is going to complete."""
+    names = store.names()
+    living = (
+        store.living()
+    )  # before ``_metadata`` is looked for: a write that is done has put it there
+    return tuple(
+        name
+        for name in names
+        if write_id_of(name) not in living
+        and store.below(name, METADATA_FILE).info().type == fs.FileType.NotFound
+    )
 
 
 def _is_damaged(store: BackupStore, file: SharedFile) -> bool:

@@ -17,11 +17,12 @@ from support.backed_up import (
     spare,
     tables_of,
 )
-from support.commands import run
+from support.commands import result_of, run
 from support.nightly import nightly
 
 from savepoint_extensions.backup import shared_files
-from state_processor import Savepoint
+from savepoint_formats.errors import RefusedError
+from state_processor import Savepoint, prune_backups
 
 if TYPE_CHECKING:
     from support.s3_server import S3Server
@@ -183,6 +184,25 @@ def test_files_that_earlier_backups_lack_are_repaired_or_named(tmp_path: Path) -
     metadata[0].write_bytes(metadata[0].read_bytes()[:-1])
     made_again = Savepoint.open(snapshot).backup(onto, check=True)
     assert f"{metadata[0].parent.name}/_metadata" in made_again.damaged
+
+
+def test_backups_without_metadata_are_noted_and_a_directory_in_its_place_is_damage(
+    tmp_path: Path,
+) -> None:
+    """A write that was killed leaves a directory without ``_metadata``, too, so that is no damage."""
+    snapshot, onto = job_at(tmp_path / "job", "currency-2.2.1-rocksdb-native"), tmp_path / "onto"
+    first, second = (Path(Savepoint.open(snapshot).backup(onto).path) for _ in range(2))
+    (first / "_metadata").unlink()
+    result = result_of("backup", snapshot, onto, "--check", "--output", "json")
+    made = json.loads(result.stdout)
+    assert (result.exit_code, made["damaged"], made["incomplete"]) == (0, [], [first.name])
+    assert f"{first.name} has no _metadata" in result.stderr
+    (second / "_metadata").unlink()
+    (second / "_metadata").mkdir()
+    code, text = run("backup", snapshot, onto, "--check", "--output", "json")
+    assert (code, f"{second.name}/_metadata" in text) == (1, True)
+    with pytest.raises(RefusedError, match="_metadata is a directory, expected a file"):
+        prune_backups(onto, "1d")
 
 
 @pytest.mark.usefixtures("slow")
