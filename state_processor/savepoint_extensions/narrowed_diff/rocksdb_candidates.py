@@ -86,31 +86,41 @@ class RocksDb:
 
         Some other keys may begin like a row of the look-up; their entries may be missing.
         """
-        read, size, count = list["Blocks"](), 1 << 10, 1 << 10
-        for table in tables:
-            index = self.index(table)
-            if lookup is not None:
-                blocks = lookup.blocks(table, index, bounds)
-            else:
-                blocks = _blocks(table, index, slice(*index.blocks_between(*bounds)))
-            if blocks is not None:
-                read.append(blocks)
-                own = int((blocks.stored.ends - blocks.stored.starts).sum())
-                size += int(own * table.expansion * (1.5 if table.has_operands else 1))
-                count += int(own * table.density)
-        if lookup is not None and not lookup.has_more:
-            # Few entries of these blocks are wanted; new memory costs more than what fills it.
-            wanted = min(2 * len(lookup.rows.keys) + 1, count)
-            size, count = (1 << 10) + size * wanted // count, wanted
+        read = [
+            (table, blocks)
+            for table in tables
+            if (blocks := self._read(table, bounds, lookup)) is not None
+        ]
+        room, count = _needed(read, lookup)
         return living_entries(
-            read,
+            [blocks for _, blocks in read],
             bounds,
-            Room(size),
+            room,
             count,
             prefix_size=len(bounds[0]),
             shows_deletions=lookup is None,
             rows=None if lookup is None else lookup.rows.keys,
         )
+
+    def _read(self, table: Sst, bounds: Bounds, lookup: Lookup | None) -> Blocks | None:
+        index = self.index(table)
+        if lookup is not None:
+            return lookup.blocks(table, index, bounds)
+        return _blocks(table, index, slice(*index.blocks_between(*bounds)))
+
+
+def _needed(read: Sequence[tuple[Sst, Blocks]], lookup: Lookup | None) -> tuple[Room, int]:
+    """Estimates the memory for the living entries of blocks, and their number."""
+    size, count = 1 << 10, 1 << 10
+    for table, blocks in read:
+        own = int((blocks.stored.ends - blocks.stored.starts).sum())
+        size += int(own * table.expansion * (1.5 if table.has_operands else 1))
+        count += int(own * table.density)
+    if lookup is not None and not lookup.has_more:
+        # Few entries of these blocks are wanted; new memory costs more than what fills it.
+        wanted = min(2 * len(lookup.rows.keys) + 1, count)
+        size, count = (1 << 10) + size * wanted // count, wanted
+    return Room(size), count
 
 
 @dataclass(frozen=True, slots=True)
