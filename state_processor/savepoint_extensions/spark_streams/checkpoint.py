@@ -22,7 +22,7 @@ from savepoint_extensions.spark_streams.checkpoint_files import (
 from savepoint_extensions.spark_streams.import_words import ImportWords
 from savepoint_extensions.spark_streams.moved_checkpoint import readable_path
 from savepoint_extensions.spark_streams.operator_tables import OperatorTables, state_errors
-from savepoint_extensions.spark_streams.stream_import import state_like
+from savepoint_extensions.spark_streams.stream_import import CarriedState, state_like
 from savepoint_extensions.spark_streams.stream_operator import (
     AGGREGATIONS,
     LIMIT,
@@ -298,7 +298,8 @@ class SparkCheckpoint(CommittedBatch):
             on=on,
         )
         described = self.operator(operator)
-        return state_like(described, self._tables(described.id), like, words)
+        planned = state_like(described, self._tables(described.id), like, words)
+        return CarriedState(planned, self.path)
 
     def sizes(self, operator: int | None = None) -> list[StoreSize]:
         """The number of rows of each store or state variable of an operator, and their skew."""

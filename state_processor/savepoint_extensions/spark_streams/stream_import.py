@@ -20,7 +20,7 @@ where the job calls its fields f0, f1…
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -29,6 +29,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 from savepoint_extensions.spark_streams.aggregate_buffers import unscaled_sums
 from savepoint_extensions.spark_streams.joined_states import joined_states
 from savepoint_extensions.spark_streams.new_types import UNNAMED, NamedField, NewTypes, whole_value
+from savepoint_extensions.spark_streams.operator_tables import state_errors
 from savepoint_extensions.spark_streams.stored_fields import expect_distinct, quoted
 from savepoint_extensions.spark_streams.stream_operator import (
     AGGREGATIONS,
@@ -43,7 +44,7 @@ from savepoint_formats.snapshots import constructed
 from savepoint_formats.values import ROW_KIND
 from savepoint_spark.bootstrapping import KeyedColumns
 from savepoint_spark.columns import spark_type
-from savepoint_spark.writing import Key
+from savepoint_spark.writing import Key, PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -56,7 +57,8 @@ if TYPE_CHECKING:
     from savepoint_extensions.spark_streams.new_types import EmptyOperator
     from savepoint_extensions.spark_streams.operator_tables import OperatorTables
     from savepoint_extensions.spark_streams.stream_operator import StreamOperator
-    from savepoint_spark.writing import NewState, PlannedTransformation
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_spark.writing import NewState, OperatorPlan, WriteContext
 
 _WINDOWS = ("window", "session_window")
 _SESSION = "session_window"
@@ -67,6 +69,23 @@ _OR_PLAN = (
 )
 _ORDER = f"Name the columns in the order of the new job's key by key=[…] (--key COLUMN), {_OR_PLAN}"
 _NAMES = f"Call the aggregates as the new job does by aggregates= (--aggregate), {_OR_PLAN}"
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedState(PlannedTransformation):
+    """State of the checkpoint at a path; jobs read it when it is written, and may find damage."""
+
+    planned: PlannedTransformation
+    path: str
+
+    def plan(self) -> OperatorPlan:
+        """See ``PlannedTransformation``."""
+        return self.planned.plan()
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        with state_errors(self.path):
+            return self.planned.write(context)
 
 
 def state_like(

@@ -13,7 +13,13 @@ from support.each import each
 from support.stream_queries import PROVIDERS, input_rows, put, read, run
 
 from savepoint_formats.errors import FormatError
-from state_processor import SparkCheckpoint
+from state_processor import (
+    OperatorTransformation,
+    Savepoint,
+    SparkCheckpoint,
+    Types,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +122,13 @@ def test_files_that_spark_can_t_read_are_an_error_with_its_reason(
     assert code == 1
     assert "plain: Spark can't read its state: [CANNOT_LOAD_STATE_STORE" in printed
     assert "or in Python load another batch: SparkCheckpoint.load(…, batch_id=…)" in printed
+    nothing = OperatorTransformation.bootstrap_with(spark.sql("SELECT 'k' AS k, 0L AS n LIMIT 0"))
+    keyed = nothing.key_by("k").with_state(ValueStateDescriptor("sum", Types.LONG()), "n")
+    Savepoint.create(spark).with_operator("sums", keyed).write(tmp_path / "empty")
+    like = Savepoint.load(spark, tmp_path / "empty", uids=["sums"]).operator("sums")
+    state = SparkCheckpoint.load(spark, path).state_like(like)
+    with pytest.raises(FormatError, match="plain: Spark can't read its state"):
+        Savepoint.create(spark).with_operator("sums", state).write(tmp_path / "begun")
     # The batch before has no use for the file.
     assert SparkCheckpoint.load(spark, path, 0).table(0).count() == 3
 
