@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from savepoint_extensions.spark_streams.checkpoint_files import (
+    STATE,
     CommittedBatch,
     committed_batch,
     expect_facts,
     expect_partitions,
     fact_of,
-    partitions_of,
+    numbered,
 )
 from savepoint_extensions.spark_streams.import_words import ImportWords
 from savepoint_extensions.spark_streams.moved_checkpoint import readable_path
@@ -328,7 +329,7 @@ class SparkCheckpoint(CommittedBatch):
         number = len(fact_of(self.state_ids, str(stored.id), list, [], self.path))
         if not number:
             tables = OperatorTables(self.spark, self._readable, self, stored)
-            is_single = partitions_of(self.path, stored.id) == [0] and (
+            is_single = numbered(f"{self.path}/{STATE}/{stored.id}") == [0] and (
                 stored.name == LIMIT or not tables.key_names()
             )
             number = 1 if is_single else stored.partitions

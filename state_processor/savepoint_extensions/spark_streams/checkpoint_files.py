@@ -194,11 +194,6 @@ def expect_facts(path: str, known: Iterable[str] = ()) -> None:
             )
 
 
-def partitions_of(path: str, operator: int) -> list[int]:
-    """The numbers of an operator's partitions that are there."""
-    return numbered(f"{path}/{STATE}/{operator}")
-
-
 def expect_partitions(path: str, operator: int, number: int) -> None:
     """Raises ``FormatError`` unless an operator has all its partitions: Spark reads those that are there."""
     place = f"{path}/{STATE}/{operator}"
