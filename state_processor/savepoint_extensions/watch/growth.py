@@ -16,8 +16,8 @@ Sen, P. K. (1968). Estimates of the regression coefficient based on Kendall's ta
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
-from time import time as now
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,20 +71,20 @@ class Series:
     count: int = 0
     begin: float = 0.0
 
-    def add(self, time: float, size: float) -> None:
+    def add(self, seconds: float, size: float) -> None:
         """Adds a checkpoint; one that is not later than the last is left out.
 
-        Checkpoints of times that are yet to come go: a clock was wrong, and nothing would be later.
+        Removes sizes with a time in the future, because no later checkpoint would count.
         """
-        while self.times and time < self.times[-1] > now():
+        while self.times and seconds < self.times[-1] > time.time():
             self.times.pop()
             self.sizes.pop()
             self.count -= 1
-        if self.times and time <= self.times[-1]:
+        if self.times and seconds <= self.times[-1]:
             return
         if not self.count:
-            self.begin = time
-        self.times.append(time)
+            self.begin = seconds
+        self.times.append(seconds)
         self.sizes.append(float(size))
         self.count += 1
         if len(self.times) > MOST_POINTS:
@@ -100,7 +100,7 @@ class Series:
             )
             for place in range(0, half, 2)
         ]
-        self.times[:half] = [time for _, time in pairs]
+        self.times[:half] = [seconds for _, seconds in pairs]
         self.sizes[:half] = [size for size, _ in pairs]
 
     def growth(self, over: Span, after: Span) -> Growth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from random import Random
 
 import pytest
@@ -110,6 +111,14 @@ def test_a_long_history_takes_no_more_room_and_keeps_its_peak() -> None:
 
 def test_a_checkpoint_of_the_same_time_is_left_out() -> None:
     series = Series()
-    for time in (1.0, 1.0, 0.5, 2.0):
-        series.add(time, 10.0)
+    for seconds in (1.0, 1.0, 0.5, 2.0):
+        series.add(seconds, 10.0)
     assert (series.times, series.count) == ([1.0, 2.0], 2)
+
+
+def test_sizes_of_the_future_go_when_an_earlier_one_comes() -> None:
+    """An earlier release wrote them into the file of sizes, or the watch's own clock was ahead."""
+    now, series = time.time(), Series()
+    for seconds in (now - 120, now + 86_400, now - 60):
+        series.add(seconds, 100.0)
+    assert (series.times, series.count) == ([now - 120, now - 60], 2)
