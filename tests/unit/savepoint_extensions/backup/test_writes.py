@@ -226,18 +226,20 @@ def test_a_list_of_doomed_files_stays_until_they_are_gone(
     old = store.backup(store.names()[0])
     assert old is not None
     asleep = "0123456789abcdef"
-    doomed = writes.note(store, asleep, writes.DOOMED, old.files)
+    own = old.files - needed.files  # the needed one has the highest checkpoint id, and stays
+    doomed = writes.note(store, asleep, writes.DOOMED, own)
     round_.back_up()
     # Nobody may refer to a doomed file, so all of them were copied under other names.
     (path,) = round_.paths
     backup = store.backup(Path(path).name)
     assert backup is not None
-    assert backup.files.isdisjoint(old.files)
+    assert own
+    assert backup.files.isdisjoint(own)
     round_.prune()
     assert round_.faults() == []
-    left = frozenset(store.files()) & old.files
+    left = frozenset(store.files()) & own
     assert (store.below("writes", doomed).file_size() is None) == (not left)
-    for name in old.files - backup.files:  # it wakes up
+    for name in own:  # it wakes up
         writes.remove(store, "shared", name)
     assert round_.faults() == []
     swept(store)
