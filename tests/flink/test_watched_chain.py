@@ -108,18 +108,18 @@ def grows_steadily(points: list[tuple[float, int]]) -> bool:
     )
 
 
+def counted_size(path: Path, state: str) -> tuple[float, int]:
+    """When a checkpoint was written, and the size of a state in it, counted in full."""
+    size = Savepoint.open(path, uids=UIDS).stats(state).states[0].size
+    return (path / "_metadata").stat().st_mtime, size
+
+
 def fading_by_rule(chain: Chain, told: set[int]) -> bool:
     """Whether the state that loses entries by the clock did grow where that is told.
 
     On a machine that stands still for a while it does.
     """
-    points = [
-        (
-            (path / "_metadata").stat().st_mtime,
-            Savepoint.open(path, uids=UIDS).stats("orders.fading").states[0].size,
-        )
-        for path in chain.paths[: max(told, default=0)]
-    ]
+    points = [counted_size(path, FADING) for path in chain.paths[: max(told, default=0)]]
     return all(grows_steadily(points[:number]) for number in told)
 
 
@@ -131,8 +131,7 @@ def test_the_alert_comes_at_the_checkpoint_at_which_the_window_shows_the_leak(
     points: list[tuple[float, int]] = []
     expected = set()
     for number, path in enumerate(chain.paths, 1):
-        counted = Savepoint.open(path, uids=UIDS).stats("orders.open")
-        points.append(((path / "_metadata").stat().st_mtime, counted.states[0].size))
+        points.append(counted_size(path, "orders.open"))
         if grows_steadily(points):
             expected.add(number)
     alerts = {
