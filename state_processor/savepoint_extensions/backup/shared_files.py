@@ -65,6 +65,7 @@ class SharedFiles:
         copied_size: Bytes of these.
         read_size: Bytes that were read of the snapshot's files.
         damaged: Names of files that don't have the bytes that their names say, or that are gone.
+        incomplete: Directories of backups without ``_metadata`` that no write is going to complete.
     """
 
     store: BackupStore
@@ -248,9 +249,8 @@ def _lost(store: BackupStore) -> tuple[str, ...]:
 def _incomplete(store: BackupStore) -> tuple[str, ...]:
     """Directories of backups without ``_metadata`` that no write is going to complete."""
     names = store.names()
-    living = (
-        store.living()
-    )  # before ``_metadata`` is looked for: a write that is done has put it there
+    # Before ``_metadata`` is looked for: a write that is done has put it there.
+    living = store.living()
     return tuple(
         name
         for name in names

@@ -178,8 +178,9 @@ def expect_facts(path: str, known: Iterable[str] = ()) -> None:
     missed only if it is among the ``known`` operators, which format 2 stores.
     """
     operators = numbered(f"{path}/{STATE}")
+    there = [*map(str, operators)]
     for number in [*map(str, range(len(operators))), *known]:
-        if number not in (there := [*map(str, operators)]):
+        if number not in there:
             those = ", ".join(there) or "none"
             raise FormatError(f"operator {number} is missing; there are {those}. {COPY}", path, -1)
     for operator in operators:
