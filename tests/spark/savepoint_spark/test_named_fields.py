@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from savepoint_spark.bootstrapping.windowed_transformation import WINDOW
 from state_processor import (
     BroadcastStateBootstrapFunction,
     ColumnTypeError,
@@ -357,8 +358,8 @@ def test_windows_go_by_the_names_of_their_bounds(spark: SparkSession) -> None:
         "key"
     )
     windowed = keyed.window("window").reduce(POINT, "point")
-    bounds = windowed.keyed.data.select("namespace").distinct().collect()
-    assert [row.namespace.asDict() for row in bounds] == [{"start": 0, "end": 1000}]
+    bounds = windowed.keyed.data.select(WINDOW).distinct().collect()
+    assert [row[WINDOW].asDict() for row in bounds] == [{"start": 0, "end": 1000}]
 
 
 @pytest.mark.parametrize(
