@@ -7,7 +7,7 @@ managed timers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,15 +41,12 @@ if TYPE_CHECKING:
     from savepoint_formats.values.undecoded import Hides
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class OperatorStateSplit:
     """Elements of a state in one subtask."""
 
     subtask: int
-    handle: OperatorStateHandle
-
-    def __repr__(self) -> str:
-        return f"OperatorStateSplit(subtask {self.subtask})"
+    handle: OperatorStateHandle = field(repr=False)
 
     def element_count(self, state: str) -> int:
         """Number of elements of a list or union list state."""
@@ -84,38 +81,29 @@ def _stored(state: State) -> Layout:
     return state.stored
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class RawKeyedSplit:
     """Some key groups of a handle of raw keyed state."""
 
     subtask: int
-    handle: KeyGroupsHandle
+    handle: KeyGroupsHandle = field(repr=False)
     key_groups: KeyGroupRange
 
-    def __repr__(self) -> str:
-        return f"RawKeyedSplit(subtask {self.subtask}, {self.key_groups})"
 
-
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class RawOperatorSplit:
     """Raw operator state of a subtask."""
 
     subtask: int
-    handle: OperatorStateHandle
-
-    def __repr__(self) -> str:
-        return f"RawOperatorSplit(subtask {self.subtask})"
+    handle: OperatorStateHandle = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class CoordinatorSplit:
     """State of an operator's coordinator, which belongs to no subtask."""
 
-    stream: InlineStream
+    stream: InlineStream = field(repr=False)
     subtask: int = COORDINATOR
-
-    def __repr__(self) -> str:
-        return "CoordinatorSplit()"
 
 
 RawSplit = RawKeyedSplit | RawOperatorSplit | CoordinatorSplit

@@ -288,13 +288,8 @@ class TableScan(TableResults):
         if isinstance(split, KeyedSplit):
             yield from map(self._key_filter.apply, self._keyed(split))
         elif isinstance(split, RawKeyedSplit) and self.kind is StateKind.TIMERS:
-            source = RawKeyedSource(
-                self.directory,
-                split.handle,
-                self.kryo,
-                self.operator.max_parallelism,
-                self.table.states[0].names,
-            )
+            known = self.operator.max_parallelism, self.table.states[0].names
+            source = RawKeyedSource(self.directory, split.handle, self.kryo, *known)
             yield from map(self._key_filter.apply, self._timers(source, split.key_groups))
         else:
             yield from read_raw_state(self.directory, split, self.table.name, self.kryo)
