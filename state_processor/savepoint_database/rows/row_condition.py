@@ -11,7 +11,7 @@ import atexit
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -46,12 +46,7 @@ class RowCondition:
         empty = pa.RecordBatch.from_arrays(
             [pa.array([], field.type) for field in schema], schema=schema
         )
-        tree = parse_tree(_connection().cursor(), f"SELECT {text}")
-        parts = list(nodes(tree))
-        if any(node.get("class") == "SUBQUERY" for node in parts):
-            raise ConditionError(
-                f"condition {text!r}: it contains a query, expected a condition on columns"
-            )
+        tree, parts = _parsed(text, "condition", "a condition on columns")
         # Raises for everything but a single expression.
         _chosen(empty, text, schema.names)
         if tree["error"]:
@@ -84,6 +79,15 @@ def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
         raise ConditionError(f"condition {text!r}: {reason}") from error
 
 
+def _parsed(text: str, what: str, expected: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The tree of DuckDB and its nodes. Raises ``ConditionError`` if there is a query among them."""
+    tree = parse_tree(_connection().cursor(), f"SELECT {text}")
+    parts = list(nodes(tree))
+    if any(node.get("class") == "SUBQUERY" for node in parts):
+        raise ConditionError(f"{what} {text!r}: it contains a query, expected {expected}")
+    return tree, parts
+
+
 def evaluated(values: pa.Array, text: str) -> pa.Array:
     """Values of an expression in SQL over a column ``value``, with the type of the column.
 
@@ -91,11 +95,7 @@ def evaluated(values: pa.Array, text: str) -> pa.Array:
     """
     import duckdb  # noqa: PLC0415  # only conditions need it
 
-    tree = parse_tree(_connection().cursor(), f"SELECT {text}")
-    if any(node.get("class") == "SUBQUERY" for node in nodes(tree)):
-        raise ConditionError(
-            f"expression {text!r}: it contains a query, expected an expression over a value"
-        )
+    _parsed(text, "expression", "an expression over a value")
     rows = pa.Table.from_arrays([values], names=["value"])
     try:
         result = (
