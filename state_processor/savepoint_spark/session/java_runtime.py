@@ -11,12 +11,15 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
-from savepoint_spark.session.own_folder import own_folder
-
 OLDEST_JAVA = 17
+
+_ROOT = 0
+_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 _SCRIPT = """\
 #!/bin/sh
@@ -100,3 +103,28 @@ def _home_of(java: Path) -> Path:
     Path(file.name).chmod(stat.S_IRWXU)
     Path(file.name).replace(script)
     return home
+
+
+def own_folder(place: Path) -> Path | None:
+    """The folder of this user in a place, made if needed; None if others may write there.
+
+    A folder for caches may be shared: ``XDG_CACHE_HOME`` or ``HOME`` of several users.
+    """
+    folder = place if sys.platform == "win32" else place / f"user-{os.geteuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+        if is_trusted(folder):
+            return folder
+    return None
+
+
+def is_trusted(folder: Path) -> bool:
+    """Whether a folder is no link, and only this user or root can write there."""
+    if sys.platform == "win32":
+        return True
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    is_ours = status.st_uid in (os.geteuid(), _ROOT)
+    return stat.S_ISDIR(status.st_mode) and is_ours and not status.st_mode & _OF_OTHERS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_spark.session.own_folder import own_folder
+from savepoint_spark.session.java_runtime import own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
