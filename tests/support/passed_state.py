@@ -95,15 +95,13 @@ def add(sections: Sections, batches: Iterator[pa.RecordBatch]) -> None:
 
 
 def entries_in(runs: bytes) -> list[tuple[int, bytes, bytes]]:
-    """State id, key and value of each entry, in order."""
+    """State id, key and value of each entry, state by state."""
     data = runs + b"\xff\xff"
     frames = section_frames(Chunk(np.frombuffer(data, np.uint8)), 0, 1 << 15)
-    ids = np.repeat(frames.run_states, np.diff(frames.run_starts, append=len(frames)))
     return [
         (state, bytes([data[start] & 0x7F]) + data[start + 1 : end], data[value:value_end])
-        for state, (start, end, value, value_end) in zip(
-            ids.tolist(), frames.ranges.T.tolist(), strict=True
-        )
+        for state, places in frames.by_state.items()
+        for start, end, value, value_end in zip(*places.arrays(), strict=True)
     ]
 
 

@@ -12,46 +12,44 @@ Flink: ``FullSnapshotAsyncWriter``, ``FullSnapshotRestoreOperation``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from savepoint_formats.entries.entry_ranges import EntryRanges, key_groups_at
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.program.kernel import (
     BAD_SIZE,
     CUT,
     DONE,
+    FRAMES_FIELDS,
     FULL,
     NO_STATE,
-    NONE_FOREIGN,
     UNKNOWN_STATE,
     FramesJob,
     find_frames,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Sequence
 
     import numpy.typing as npt
 
     from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.entries.entry_ranges import Part
 
-LEAST_FRAME_SIZE = 9
-"""Both sizes and a key of one byte."""
+_SIZE_SIZE = 4
 
-EXPECTED_FRAME_SIZE = 18
-"""Both sizes and a key of a long: an estimate for the first allocation.
-
-Each allocation of more than 32 MiB would come from the system anew, page by page."""
+_EXPECTED_SHARE = 64
+"""Bytes of a chunk per entry of a state for which there is room at first."""
 
 
-@dataclass(frozen=True, slots=True)
-class FramesStart:
-    """Position of the next entry, and its state; NO_STATE if the state's id comes first."""
+class Placed(NamedTuple):
+    """Where a section begins and ends in a chunk, and its key group."""
 
-    position: int
-    state: int = NO_STATE
+    start: int
+    end: int
+    key_group: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,149 +57,139 @@ class Frames:
     """Entries of sections, in their order; positions count in the chunk.
 
     Attributes:
-        run_states: State of each run of entries.
-        run_starts: First entry of each run.
-        ranges: Four rows: start and end of each key with its prefix, start and end of its value.
-        next: Start of the unread bytes of the last section; behind its end mark if all are read.
-        is_end: Whether the end mark of the last section was found.
+        chunk: The bytes.
+        by_state: Entries of each state that has any, by its id.
+        section: Number of the section in which the search ended, or which has a foreign entry.
+        position: Start of its unread bytes; behind its end mark if all are read.
+        state: State of the entry there; NO_STATE if the state's id comes first.
+        is_end: Whether the end mark was found.
         wanted: Where the chunk must end at least, if it ends within an entry.
-        foreign: First entry of another key group than its section's; NONE_FOREIGN if none is.
+        problem: Why the search ended before its end, or the first entry of another key group.
     """
 
-    run_states: npt.NDArray[np.int32]
-    run_starts: npt.NDArray[np.int64]
-    ranges: npt.NDArray[np.int64]
-    next: FramesStart
+    chunk: Chunk
+    by_state: dict[int, EntryRanges]
+    section: int
+    position: int
+    state: int
     is_end: bool
     wanted: int
-    foreign: int
+    problem: FormatError | None
 
-    def __len__(self) -> int:
-        return len(self.ranges[0])
-
-    def runs(self) -> Iterator[tuple[int, slice]]:
-        """Id of the state and entries of each run."""
-        borders = pairwise([*self.run_starts.tolist(), len(self)])
-        for state, (start, end) in zip(self.run_states.tolist(), borders, strict=True):
-            yield state, slice(start, end)
-
-    def by_state(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Ranges of each state that has entries, by its id."""
-        parts: dict[int, list[npt.NDArray[np.int64]]] = {}
-        for state, entries in self.runs():
-            parts.setdefault(state, []).append(self.ranges[:, entries])
-        return {
-            state: entries[0] if len(entries) == 1 else np.concatenate(entries, axis=1)
-            for state, entries in parts.items()
+    def part(self, names: Sequence[str], wanted: Container[str]) -> Part:
+        """Entries of the wanted states; ``names`` are all states of the file, by id."""
+        by_state = self.by_state.items()
+        return self.chunk, {
+            names[state]: each for state, each in by_state if names[state] in wanted
         }
 
+    def check(self, end: int | None) -> None:
+        """Raises ``FormatError`` for a problem, or unless the section ends at its end mark, at ``end``."""
+        if self.problem is not None:
+            raise self.problem
+        if end is not None and not self.is_end:
+            message = "the key group has no end mark"
+            raise _error(self.chunk, message, self.position, self.state, TruncatedError)
+        if end is not None and self.position != end:
+            message = f"{end - self.position} bytes behind the end mark of the key group"
+            raise self.chunk.error(message, self.position, FormatError)
 
-class FramesTable:
-    """Finds the entries of a chunk, section by section.
 
-    Without a ``prefix_size``, key groups of entries are not compared.
+class FramesFinder:
+    """Finds the entries of chunks whose sections have these numbers of states.
+
+    Without a ``prefix_size``, key groups of entries are not compared. There is room for a few more
+    entries than the chunk before had: chunks of a file are alike.
     """
 
-    def __init__(self, chunk: Chunk, states: int, prefix_size: int = 0) -> None:
-        self._chunk = chunk
+    def __init__(self, states: int, prefix_size: int = 0) -> None:
         self._states = states
         self._prefix_size = prefix_size
-        # One more than there can be, so that the end mark is seen.
-        self._limit = len(chunk) // LEAST_FRAME_SIZE + 1
-        self._count = self._runs = self._room = 0
-        self._ranges = np.empty((4, 0), np.int64)
-        self._run_states = np.empty(0, np.int32)
-        self._run_starts = np.empty(0, np.int64)
-        self._make_room(min(len(chunk) // EXPECTED_FRAME_SIZE + 1, self._limit))
-        self._foreign = NONE_FOREIGN
+        self._rooms: dict[int, int] = {}
 
-    def add(self, start: FramesStart, end: int, key_group: int = 0) -> Frames:
-        """Finds the entries of a section up to ``end``; returns those of earlier sections too.
+    def frames(self, chunk: Chunk, sections: Sequence[Placed], state: int = NO_STATE) -> Frames:
+        """Finds entries up to the end of the last section, or to a problem.
 
-        Raises:
-            FormatError: A state is unknown, or a size is impossible.
-            ValueError: The section begins after its end, or is outside the chunk.
+        The first section goes on with entries of a state, unless that is NO_STATE. Raises
+        ``ValueError`` if a section begins after its end, or is outside the chunk.
         """
-        chunk = self._chunk
-        chunk.size_from(end)
-        if start.position > end:
-            raise ValueError(f"position {start.position}, behind the end at {end}")
-        chunk.size_from(start.position)
-        job = FramesJob(
-            data=self._chunk.address,
-            position=start.position,
-            end=end,
-            state=start.state,
-            states=self._states,
-            prefix_size=self._prefix_size,
-            key_group=key_group,
-            first=self._count,
-            total=self._room,
-            first_run=self._runs,
-            run_states=self._run_states.ctypes.data,
-            run_starts=self._run_starts.ctypes.data,
-            key_starts=self._ranges[0].ctypes.data,
-            key_ends=self._ranges[1].ctypes.data,
-            value_starts=self._ranges[2].ctypes.data,
-            value_ends=self._ranges[3].ctypes.data,
-        )
-        status, count, runs, position, state, wanted, foreign = find_frames(job)
-        if status == FULL and self._room < self._limit:
-            # Going on would make two runs of the last one.
-            self._make_room(self._limit)
-            return self.add(start, end, key_group)
-        self._count, self._runs = count, runs
-        if self._foreign == NONE_FOREIGN:
-            self._foreign = foreign
+        for start, end, _ in sections:
+            if chunk.size_from(start) < chunk.size_from(end):
+                raise ValueError(f"position {start}, behind the end at {end}")
+        places = np.array(sections, np.int64)
+        tables = np.zeros((self._states, FRAMES_FIELDS), np.int64)
+        ranges = {
+            known: _enlarge(tables[known], np.empty((4, 0), np.int64), room)
+            for known, room in self._rooms.items()
+        }
+        status, section, position, foreign, foreign_key = FULL, 0, sections[0].start, NO_STATE, 0
+        while status == FULL:
+            job = FramesJob(
+                data=chunk.address,
+                sections=places.ctypes.data,
+                total=len(places),
+                section=section,
+                position=position,
+                state=state,
+                states=self._states,
+                prefix_size=self._prefix_size,
+                tables=tables.ctypes.data,
+                foreign=foreign,
+                foreign_key=foreign_key,
+            )
+            status, section, position, state, wanted, foreign, foreign_key = find_frames(job)
+            if status == FULL:
+                room = 2 * int(tables[state, 0]) or len(chunk) // _EXPECTED_SHARE + 1
+                before = ranges.get(state, np.empty((4, 0), np.int64))
+                ranges[state] = _enlarge(tables[state], before, room)
+        counts = {known: int(tables[known, 0]) for known in sorted(ranges)}
+        self._rooms = {known: count + count // 8 + 1 for known, count in counts.items()}
+        by_state = {n: EntryRanges(*ranges[n][:, :count]) for n, count in counts.items() if count}
+        problem = self._problem(chunk, status, position, state)
+        if problem is None and foreign != NO_STATE:
+            section = next(number for number, each in enumerate(sections) if foreign_key < each.end)
+            problem = self._foreign(chunk, foreign_key, foreign)
+        wanted, is_end = wanted if status == CUT else 0, status == DONE
+        return Frames(chunk, by_state, section, position, state, is_end, wanted, problem)
+
+    def _problem(self, chunk: Chunk, status: int, position: int, state: int) -> FormatError | None:
         if status == UNKNOWN_STATE:
-            raise chunk.error(f"state {state} of {self._states}", position, FormatError)
-        if status == BAD_SIZE:
-            size = chunk.view(position, len(chunk)).read_int()
-            error = chunk.error(f"a key or value of {size} bytes", position, FormatError)
-            error.state = state
-            raise error
-        return Frames(
-            run_states=self._run_states[: self._runs],
-            run_starts=self._run_starts[: self._runs],
-            ranges=self._ranges[:, : self._count],
-            next=FramesStart(position, state),
-            is_end=status == DONE,
-            wanted=wanted if status == CUT else 0,
-            foreign=self._foreign,
-        )
+            return chunk.error(f"state {state} of {self._states}", position, FormatError)
+        if status != BAD_SIZE:
+            return None
+        size = chunk.view(position, len(chunk)).read_int()
+        return _error(chunk, f"a key or value of {size} bytes", position, state)
 
-    def _make_room(self, room: int) -> None:
-        ranges, states, starts = self._ranges, self._run_states, self._run_starts
-        self._room = room
-        self._ranges = np.empty((4, room), np.int64)
-        self._run_states = np.empty(room, np.int32)
-        self._run_starts = np.empty(room, np.int64)
-        self._ranges[:, : self._count] = ranges[:, : self._count]
-        self._run_states[: self._runs] = states[: self._runs]
-        self._run_starts[: self._runs] = starts[: self._runs]
+    def _foreign(self, chunk: Chunk, start: int, state: int) -> FormatError:
+        size = chunk.view(start - _SIZE_SIZE, start).read_int()
+        message = f"a key of {size} bytes, without its key group"
+        if size >= self._prefix_size:
+            (group,) = key_groups_at(chunk, np.array([start]), self._prefix_size)
+            message = f"a key of key group {group}"
+        return _error(chunk, message, start, state)
 
-    def add_section(self, start: int, end: int, key_group: int = 0) -> Frames:
-        """Finds all entries of a section; returns those of earlier sections too.
 
-        Raises ``FormatError`` unless the section ends at its end mark.
-        """
-        frames = self.add(FramesStart(start), end, key_group)
-        expect_end(self._chunk, frames, end)
-        return frames
+def _error(
+    chunk: Chunk, message: str, position: int, state: int, kind: type[FormatError] = FormatError
+) -> FormatError:
+    error = chunk.error(message, position, kind)
+    error.state = state
+    return error
+
+
+def _enlarge(
+    table: npt.NDArray[np.int64], ranges: npt.NDArray[np.int64], room: int
+) -> npt.NDArray[np.int64]:
+    """Ranges with more room, in a state's table."""
+    enlarged = np.empty((4, room), np.int64)
+    enlarged[:, : ranges.shape[1]] = ranges
+    table[1] = room
+    table[2:] = np.arange(4) * enlarged.strides[0] + enlarged.ctypes.data
+    return enlarged
 
 
 def section_frames(chunk: Chunk, position: int, states: int) -> Frames:
     """All entries of the section that begins at ``position`` and ends with the chunk."""
-    return FramesTable(chunk, states).add_section(position, len(chunk))
-
-
-def expect_end(chunk: Chunk, read: Frames, end: int) -> None:
-    """Raises ``FormatError`` unless the last section ends at its end mark, and that at ``end``."""
-    position = read.next.position
-    if not read.is_end:
-        error = chunk.error("the key group has no end mark", position, TruncatedError)
-        error.state = read.next.state
-        raise error
-    if position != end:
-        message = f"{end - position} bytes behind the end mark of the key group"
-        raise chunk.error(message, position, FormatError)
+    frames = FramesFinder(states).frames(chunk, [Placed(position, len(chunk))])
+    frames.check(len(chunk))
+    return frames

@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.errors import MergeError, within
@@ -206,9 +205,8 @@ class LocalSections:
         """
         data = np.frombuffer(b"".join([*instances, END_OF_SECTION]), np.uint8)
         chunk, prefix = Chunk(data), prefix_size(self.max_parallelism)
-        by_state = section_frames(chunk, 0, len(self.states)).by_state()
-        for state_id, ranges in sorted(by_state.items()):
-            entries = StoredEntries.of(chunk, EntryRanges(*ranges), prefix)
+        for state_id, ranges in section_frames(chunk, 0, len(self.states)).by_state.items():
+            entries = StoredEntries.of(chunk, ranges, prefix)
             entries = appended(entries, self.states[state_id].kind)
             if self.merged:
                 entries = self.merged[state_id].entries(entries)

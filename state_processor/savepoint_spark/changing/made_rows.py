@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from savepoint_formats.bytes import Chunk
 from savepoint_formats.entries import (
-    EntryRanges,
     StoredEntries,
     key_groups_at,
     runs,
@@ -114,13 +113,9 @@ class MadeEntries:
             return
         chunk = Chunk(np.frombuffer(whole, np.uint8), "made state")
         size = prefix_size(self.max_parallelism)
-        frames = section_frames(chunk, 0, len(self.states))
-        numbers = np.repeat(frames.run_states, np.diff(frames.run_starts, append=len(frames)))
-        for number, state in self.states.items():
-            ranges = EntryRanges(*(positions[numbers == number] for positions in frames.ranges))
-            if len(ranges):
-                groups = key_groups_at(chunk, ranges.key_starts, size).astype(np.uint16)
-                yield StateChunk(state, StoredEntries.of(chunk, ranges, size), groups)
+        for number, ranges in section_frames(chunk, 0, len(self.states)).by_state.items():
+            groups = key_groups_at(chunk, ranges.key_starts, size).astype(np.uint16)
+            yield StateChunk(self.states[number], StoredEntries.of(chunk, ranges, size), groups)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 The build makes a library of it: ``translation`` tells LLVM what it means, ``compiler`` makes machine
 code of that. ``walk`` runs a program
 over records, ``walk_kryo`` over objects of Kryo; ``write_records`` and ``write_graphs`` go the other way.
-``find_frames`` finds the records of a key-group section, ``assign_rows`` their rows; ``find_chunks``
+``find_frames`` finds the records of key-group sections, ``assign_rows`` their rows; ``find_chunks``
 and ``copy_chunks`` divide large work.
 Each takes a job, a named tuple of addresses and numbers. They allocate nothing, raise nothing and touch
 no Python object. The first number that they return is a status.
@@ -27,8 +27,8 @@ from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.section_walk import (
     BAD_SIZE,
     CUT,
+    FRAMES_FIELDS,
     NO_STATE,
-    NONE_FOREIGN,
     UNKNOWN_STATE,
     FramesJob,
     find_frames,

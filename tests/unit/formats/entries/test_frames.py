@@ -11,12 +11,12 @@ from support.each import each
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.frames import (
     Frames,
-    FramesStart,
-    FramesTable,
+    FramesFinder,
+    Placed,
     section_frames,
 )
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.program.kernel import NONE_FOREIGN
+from savepoint_formats.program.kernel import NO_STATE
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -53,11 +53,22 @@ def section_of(entries: list[Entry]) -> bytes:
 
 
 def entries_of(found: Frames, data: bytes) -> list[Entry]:
+    """Entries state by state, the states by their ids."""
     return [
         (state, bytes([data[a] & 0x7F]) + data[a + 1 : b], data[c:d])
-        for state, run in found.runs()
-        for a, b, c, d in found.ranges[:, run].T.tolist()
+        for state, places in found.by_state.items()
+        for a, b, c, d in zip(*places.arrays(), strict=True)
     ]
+
+
+def by_state(entries: list[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: entry[0])
+
+
+def placed(pieces: list[bytes], key_group: int = 0) -> list[Placed]:
+    ends = np.cumsum([len(piece) for piece in pieces]).tolist()
+    starts = [0, *ends[:-1]]
+    return [Placed(start, end, key_group) for start, end in zip(starts, ends, strict=True)]
 
 
 ENTRY = st.tuples(
@@ -78,43 +89,47 @@ ENTRIES = st.one_of(
 
 def test_reads_what_flink_wrote() -> None:
     found = section_frames(chunk_of(GOLDEN), 0, states=3)
-    assert [(state, slice_.start, slice_.stop) for state, slice_ in found.runs()] == [
-        (0, 0, 2),
-        (1, 2, 4),
-        (2, 4, 6),
-    ]
-    key_starts, key_ends, value_starts, value_ends = found.ranges
-    assert (key_ends - key_starts).tolist() == [17, 17, 25, 25, 25, 25]
-    assert (value_ends - value_starts).tolist() == [8, 8, 0, 0, 0, 0]
+    assert [*found.by_state] == [0, 1, 2]
+    for state, (key_size, value_size) in enumerate([(17, 8), (25, 0), (25, 0)]):
+        key_starts, key_ends, value_starts, value_ends = found.by_state[state].arrays()
+        assert (key_ends - key_starts).tolist() == [key_size] * 2
+        assert (value_ends - value_starts).tolist() == [value_size] * 2
     assert entries_of(found, GOLDEN)[0] == (0, b"\2" + GOLDEN[7:23], GOLDEN[27:35])
 
 
 @given(ENTRIES)
 def test_entries_are_those_of_the_section(entries: list[Entry]) -> None:
     data = section_of(entries)
-    assert entries_of(section_frames(chunk_of(data), 0, states=4), data) == entries
+    assert entries_of(section_frames(chunk_of(data), 0, states=4), data) == by_state(entries)
 
 
-@given(st.lists(ENTRIES, min_size=1, max_size=4))
-def test_sections_are_added_to_each_other(sections: list[list[Entry]]) -> None:
+@given(st.lists(st.lists(ENTRIES, min_size=1, max_size=4), min_size=1, max_size=3))
+def test_entries_of_sections_stand_behind_each_other(chunks: list[list[list[Entry]]]) -> None:
+    # The second chunk has as much room as the first one needed.
+    finder = FramesFinder(states=4)
+    for sections in chunks:
+        pieces = [section_of(entries) for entries in sections]
+        data = b"".join(pieces)
+        found = finder.frames(chunk_of(data), placed(pieces))
+        found.check(len(data))
+        assert found.section == len(pieces) - 1
+        assert (found.position, found.state) == (len(data), NO_STATE)
+        assert entries_of(found, data) == by_state([entry for each in sections for entry in each])
+
+
+@given(st.lists(ENTRIES, min_size=2, max_size=4), st.data())
+def test_a_section_that_ends_elsewhere_is_the_last_one(
+    sections: list[list[Entry]], drawn: st.DataObject
+) -> None:
     pieces = [section_of(entries) for entries in sections]
-    data = b"".join(pieces)
-    table = FramesTable(chunk_of(data), states=4)
-    start = 0
-    for piece in pieces:
-        found = table.add(FramesStart(start), start + len(piece))
-        start += len(piece)
-        assert found.is_end
-        assert found.next.position == start
-    all_entries = [entry for entries in sections for entry in entries]
-    assert entries_of(found, data) == all_entries
-    assert {
-        state: [data[start:end] for start, end in spans[2:].T.tolist()]
-        for state, spans in found.by_state().items()
-    } == {
-        state: [value for other, _, value in all_entries if other == state]
-        for state in {state for state, _, _ in all_entries}
-    }
+    number = drawn.draw(st.integers(0, len(pieces) - 1))
+    pieces[number] += b"\0" if drawn.draw(st.booleans()) else b""
+    is_cut = not pieces[number].endswith(b"\0")
+    pieces[number] = pieces[number][:-1] if is_cut else pieces[number]
+    found = FramesFinder(states=4).frames(chunk_of(b"".join(pieces)), placed(pieces))
+    assert found.section == number
+    with pytest.raises(FormatError, match="no end mark" if is_cut else "1 bytes behind"):
+        found.check(placed(pieces)[number].end)
 
 
 @given(st.lists(ENTRIES, min_size=1, max_size=4), st.integers(0, 2), st.integers(0, 3))
@@ -122,39 +137,53 @@ def test_the_first_entry_of_another_key_group_is_named(
     sections: list[list[Entry]], prefix_size: int, key_group: int
 ) -> None:
     pieces = [section_of(entries) for entries in sections]
-    table = FramesTable(chunk_of(b"".join(pieces)), states=4, prefix_size=prefix_size)
-    start = 0
-    for piece in pieces:
-        found = table.add(FramesStart(start), start + len(piece), key_group if prefix_size else 0)
-        start += len(piece)
-    keys = [key for entries in sections for _, key, _ in entries]
+    data = b"".join(pieces)
+    finder = FramesFinder(states=4, prefix_size=prefix_size)
+    sections_placed = placed(pieces, key_group if prefix_size else 0)
+    found = finder.frames(chunk_of(data), sections_placed)
     own = key_group.to_bytes(prefix_size, "big") if prefix_size else b""
-    others = [index for index, key in enumerate(keys) if key[:prefix_size] != own]
-    assert found.foreign == (others[0] if others else NONE_FOREIGN)
+    others = [
+        (start, state, end - start)
+        for state, places in found.by_state.items()
+        for start, end in zip(places.key_starts, places.key_ends, strict=True)
+        if (bytes([data[start] & 0x7F]) + data[start + 1 : end])[:prefix_size] != own
+    ]
+    if not others:
+        found.check(len(data))
+        return
+    start, state, size = min(others)
+    assert found.section == next(n for n, place in enumerate(sections_placed) if start < place.end)
+    name = data[start] & 0x7F if prefix_size == 1 else (data[start] & 0x7F) << 8 | data[start + 1]
+    message = f"of key group {name}$" if size >= prefix_size else f"of {size} bytes, without"
+    with pytest.raises(FormatError, match=message) as raised:
+        found.check(len(data))
+    assert (raised.value.offset, raised.value.state) == (1_000 + start, state)
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 5), (-1, 2), (3, 2)])
 def test_a_section_outside_of_the_chunk_is_a_wrong_call(start: int, end: int) -> None:
     with pytest.raises(ValueError, match="position"):
-        FramesTable(chunk_of(bytes(4)), states=1).add(FramesStart(start), end)
+        FramesFinder(states=1).frames(chunk_of(bytes(4)), [Placed(start, end)])
 
 
 @given(ENTRIES, st.integers(1, 9) | st.integers(200, 600))
 def test_a_section_can_be_read_block_by_block(entries: list[Entry], block_size: int) -> None:
     data = section_of(entries)
-    start, end, found = FramesStart(0), min(block_size, len(data)), []
+    finder, found = FramesFinder(states=4), list[Entry]()
+    start, state, end = 0, NO_STATE, min(block_size, len(data))
     while True:
         # What lies behind the end is not looked at.
-        piece = FramesTable(chunk_of(data), states=4).add(start, end)
-        assert np.all(piece.ranges <= end)
+        piece = finder.frames(chunk_of(data), [Placed(start, end)], state)
+        piece.check(None)
+        assert all(np.all(places.value_ends <= end) for places in piece.by_state.values())
         found += entries_of(piece, data)
-        start = piece.next
+        start, state = piece.position, piece.state
         if piece.is_end:
             break
         end = max(end, piece.wanted)
         assert end <= len(data)
-    assert found == entries
-    assert start.position == len(data)
+    assert by_state(found) == by_state(entries)
+    assert start == len(data)
 
 
 @each("cut", range(len(GOLDEN)))

@@ -46,7 +46,7 @@ def decoded(layout: Layout, *records: bytes) -> Any:
 def test_keys_and_values_of_a_section_are_what_the_job_put_in() -> None:
     chunk = Chunk(np.frombuffer(SECTION, np.uint8))
     found = section_frames(chunk, 0, states=1)
-    key_starts, key_ends, value_starts, value_ends = found.ranges
+    key_starts, key_ends, value_starts, value_ends = found.by_state[0].arrays()
     layout = entry_key(1, Struct(("f0",), (layouts.Long(),)), layouts.VoidNamespace())
     keys = decode(program(layout), chunk, key_starts, key_ends)
     values = decode(program(layouts.Long()), chunk, value_starts, value_ends)
