@@ -121,19 +121,15 @@ def _values(state: int, numbers: Any) -> Any:
 
 def keyed_state(chunk: Chunk, programs: tuple[Any, ...]) -> pa.RecordBatch:
     """A row per key, with a column per state."""
-    frames = section_frames(chunk, 0, len(_STATES))
-    key_starts, key_ends, value_starts, value_ends = frames.spans
+    by_state = section_frames(chunk, 0, len(_STATES)).by_state
     key_rows = KeyRows(chunk, prefix_size=1)
-    columns: list[tuple[Any, slice]] = []
-    for _, entries in frames.runs():
-        keys = key_starts[entries] + 1, key_ends[entries]
-        columns.append((key_rows.rows(*keys), entries))
+    rows = [key_rows.rows(places.key_starts, places.key_ends, 1) for places in by_state.values()]
     key_program, *state_programs = programs
     arrays = [decode(key_program, chunk, key_rows.key_starts, key_rows.key_ends - 1)]
-    for (rows, entries), state in zip(columns, state_programs, strict=True):
+    for places, of_state, state in zip(by_state.values(), rows, state_programs, strict=True):
         order = np.empty(len(key_rows), np.int64)
-        order[rows] = np.arange(entries.start, entries.stop)
-        arrays.append(decode(state, chunk, value_starts[order], value_ends[order]))
+        order[of_state] = np.arange(len(of_state))
+        arrays.append(decode(state, chunk, places.value_starts[order], places.value_ends[order]))
     return pa.RecordBatch.from_arrays(arrays, ["key", "total", "name"])
 
 

@@ -227,7 +227,7 @@ class ChangelogSource:
         rows = base.decoders.rows((part.chunk, whole))
         for name, values in part.values.items():
             ranges = part.untouched[name]
-            rows[name] = StateRows(ranges.key_starts + self._prefix_size, ranges.key_ends, values)
+            rows[name] = StateRows(ranges.key_starts, ranges.key_ends, values)
         return rows
 
     def _remaining(self, waiting: WaitingChanges) -> Iterator[ChangedPart]:

@@ -68,8 +68,10 @@ class KeyRows:
         """End of each row's key."""
         return self._ends[: self._count]
 
-    def rows(self, starts: Positions, ends: Positions) -> Rows:
+    def rows(self, starts: Positions, ends: Positions, distance: int = 0) -> Rows:
         """Row of each key: a range if keys come in the order of rows. New keys become new rows.
+
+        Keys begin ``distance`` bytes behind their starts.
 
         Raises ``ValueError`` if a key lies outside of the chunk.
         """
@@ -78,7 +80,7 @@ class KeyRows:
         if starts.shape != ends.shape:
             raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
         rows = np.empty(len(starts), np.int32)
-        status, done = FULL, 0
+        status, done, is_range = FULL, 0, 1
         while status != DONE:
             job = KeyRowsJob(
                 data=self._chunk.address,
@@ -86,6 +88,7 @@ class KeyRows:
                 prefix_size=self._prefix_size,
                 starts=starts.ctypes.data,
                 ends=ends.ctypes.data,
+                distance=distance,
                 first=done,
                 total=len(starts),
                 rows=rows.ctypes.data,
@@ -97,8 +100,9 @@ class KeyRows:
                 places=len(self._table),
                 tabled=self._tabled,
                 are_sorted=self._are_sorted,
+                is_range=is_range,
             )
-            status, done, self._count, self._tabled, self._are_sorted = assign_rows(job)
+            status, done, self._count, self._tabled, self._are_sorted, is_range = assign_rows(job)
             if status == REFUSED:
                 borders = f"key {done} from {starts[done]} to {ends[done]}"
                 raise ValueError(f"{borders}, outside of the chunk of {len(self._chunk)} bytes")
@@ -106,7 +110,6 @@ class KeyRows:
                 self._make_room(len(starts) - done)
             elif status == FULL:
                 self._enlarge_table(self._count + len(starts) - done)
-        is_range = bool((rows == np.arange(len(rows), dtype=np.int32)).all())
         return range(len(rows)) if is_range else rows
 
     def _make_room(self, count: int) -> None:
@@ -159,7 +162,8 @@ class JoinedRows:
         except FormatError as error:
             if error.record >= 0:
                 start = starts[error.record]
-                states = (name for name, entries in batch.states.items() if start in entries.starts)
+                entry = start - batch.prefix_size
+                states = (name for name, entries in batch.states.items() if entry in entries.starts)
                 error.within(*(f"state {name!r}" for name in states))
                 (key_group,) = batch.key_groups_at(starts[error.record : error.record + 1])
                 error.within(f"key group {key_group}")
@@ -193,7 +197,8 @@ class KeyedBatch:
                 raise StateTypeError(f"{self.chunk.path}: {message}").within(f"state {name!r}")
         keys = KeyRows(self.chunk, self.prefix_size)
         rows = {
-            name: keys.rows(entries.starts, entries.ends) for name, entries in self.states.items()
+            name: keys.rows(entries.starts, entries.ends, self.prefix_size)
+            for name, entries in self.states.items()
         }
         columns = {
             name: _column(rows[name], len(keys), entries, types[name])

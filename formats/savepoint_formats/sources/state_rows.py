@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 class StateRows:
     """Decoded entries of a state, and the borders of their identities: bytes of key and namespace.
 
+    An identity begins behind its key group, if the file has one in front of each: ``starts`` are those
+    of key groups then.
     If a map has an entry per user key, values are those of user keys.
     """
 
@@ -120,12 +122,12 @@ class EntryDecoder:
             values = pa.nulls(len(entries.key_starts), self._values.type)
         else:
             values = self._decoded(self._values, chunk, entries.value_starts, entries.value_ends)
-        starts = entries.key_starts + self._prefix_size
         if self._map_keys is None:
-            return StateRows(starts, entries.key_ends, values)
+            return StateRows(entries.key_starts, entries.key_ends, values)
+        starts = entries.key_starts + self._prefix_size
         keys = self._decoded(self._map_keys, chunk, starts, entries.key_ends)
         ends = _identity_ends(chunk, starts, keys)
-        return StateRows(starts, ends, values, keys.field("user_key"))
+        return StateRows(entries.key_starts, ends, values, keys.field("user_key"))
 
     def identities(
         self, chunk: Chunk, entries: EntryRanges

@@ -41,6 +41,7 @@ class KeyRowsJob(NamedTuple):
     prefix_size: int  # bytes of the key group in front of each key: 0, 1 or 2
     starts: int  # i64 per entry: its key, positions in data
     ends: int
+    distance: int  # bytes behind the starts with which keys begin
     first: int  # the first entry to do
     total: int  # the end of the entries
     rows: int  # i32 per entry, to fill
@@ -52,48 +53,100 @@ class KeyRowsJob(NamedTuple):
     places: int  # size of the table: a power of two, or 0 without a table
     tabled: int  # number of rows in the table
     are_sorted: int  # 1 if each row so far is above the row before
+    is_range: int  # 1 if each entry so far has its own number as its row
 
 
 @entry
-def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
+def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int, int]:
     """Gives each entry its row.
 
-    Returns the status, the next entry, the number of rows, how many of them are in the table, and
-    whether they are sorted. The status is DONE, FULL if there is no room for another row or the
-    table is too small, or REFUSED if a key is not within the data.
+    Returns the status, the next entry, the number of rows, how many of them are in the table,
+    whether they are sorted, and whether each entry's row is its number. The status is DONE, FULL if
+    there is no room for another row or the table is too small, or REFUSED if a key is not within
+    the data.
     """
-    row_count, tabled, are_sorted, first = job.row_count, job.tabled, job.are_sorted, job.first
-    last = EMPTY if first == 0 else load_native_int(job.rows + 4 * (first - 1))
-    for index in range(first, job.total):
-        start = load_native_long(job.starts + 8 * index)
-        size = load_native_long(job.ends + 8 * index) - start
-        if not job.prefix_size <= start <= start + size <= job.size:
-            return REFUSED, index, row_count, tabled, are_sorted
-        start += job.data
-        row = last + 1
-        if row >= row_count or not _is_key_of(job, row, start, size):
-            row = last
-            if last == EMPTY or not _is_key_of(job, row, start, size):
-                if row_count == job.row_room:
-                    return FULL, index, row_count, tabled, are_sorted
-                row = row_count - 1
-                if are_sorted and (row < 0 or _is_above(job, row, start, size)):
-                    row = row_count
-                else:
-                    # Room for all rows so far and this one, half of the places left empty.
-                    if 2 * row_count >= job.places:
-                        return FULL, index, row_count, tabled, are_sorted
-                    _put_rows(job, tabled, row_count)
-                    row = _find_or_put(job, start, size, row_count)
-                    tabled = max(row_count, row + 1)
-                    are_sorted = are_sorted if row < row_count else 0
-                if row == row_count:
-                    store_long(job.row_starts + 8 * row, start - job.data)
-                    store_long(job.row_ends + 8 * row, start - job.data + size)
-                    row_count += 1
+    row_count, tabled, are_sorted, index = job.row_count, job.tabled, job.are_sorted, job.first
+    is_range = job.is_range
+    last = EMPTY if index == 0 else load_native_int(job.rows + 4 * (index - 1))
+    while index < job.total:
+        count = _in_order(job, index, last + 1, row_count)
+        is_range = is_range if count == 0 or last + 1 == index else 0
+        last += count
+        index += count
+        if index == job.total:
+            break
+        start, size = _key(job, index)
+        if start < 0:
+            return REFUSED, index, row_count, tabled, are_sorted, is_range
+        row = last
+        if last == EMPTY or not _is_key_of(job, row, start, size):
+            if row_count == job.row_room:
+                return FULL, index, row_count, tabled, are_sorted, is_range
+            if are_sorted:
+                count = _append(job, index, row_count)
+                if count > 0:
+                    is_range = is_range if row_count == index else 0
+                    row_count += count
+                    last = row_count - 1
+                    index += count
+                    continue
+            # Room for all rows so far and this one, half of the places left empty.
+            if 2 * row_count >= job.places:
+                return FULL, index, row_count, tabled, are_sorted, is_range
+            _put_rows(job, tabled, row_count)
+            row = _find_or_put(job, start, size, row_count)
+            tabled = max(row_count, row + 1)
+            if row == row_count:
+                are_sorted = 0
+                store_long(job.row_starts + 8 * row, start - job.data)
+                store_long(job.row_ends + 8 * row, start - job.data + size)
+                row_count += 1
         store_int(job.rows + 4 * index, row)
+        is_range = is_range if row == index else 0
         last = row
-    return DONE, job.total, row_count, tabled, are_sorted
+        index += 1
+    return DONE, job.total, row_count, tabled, are_sorted, is_range
+
+
+@part
+def _key(job: KeyRowsJob, index: int) -> tuple[int, int]:
+    """Address and size of an entry's key; REFUSED if it is not within the data."""
+    start = load_native_long(job.starts + 8 * index) + job.distance
+    end = load_native_long(job.ends + 8 * index)
+    if not job.prefix_size <= start <= end <= job.size:
+        return REFUSED, 0
+    return job.data + start, end - start
+
+
+@part
+def _in_order(job: KeyRowsJob, first: int, row: int, row_count: int) -> int:
+    """Gives entries the rows from ``row`` on, as long as these have their keys; returns how many."""
+    most = min(job.total - first, row_count - row)
+    for done in range(most):
+        start, size = _key(job, first + done)
+        if start < 0 or not _is_key_of(job, row + done, start, size):
+            return done
+        store_int(job.rows + 4 * (first + done), row + done)
+    return max(most, 0)
+
+
+@part
+def _append(job: KeyRowsJob, first: int, row: int) -> int:
+    """Gives entries new rows from ``row`` on, as long as their keys ascend; returns how many."""
+    most = min(job.total - first, job.row_room - row)
+    before, before_size = 0, 0
+    if row > 0:
+        before = job.data + load_native_long(job.row_starts + 8 * (row - 1))
+        before_size = job.data + load_native_long(job.row_ends + 8 * (row - 1)) - before
+    for done in range(most):
+        start, size = _key(job, first + done)
+        if start < 0 or (before != 0 and not _is_above(job, before, before_size, start, size)):
+            return done
+        store_int(job.rows + 4 * (first + done), row + done)
+        store_long(job.row_starts + 8 * (row + done), start - job.data)
+        store_long(job.row_ends + 8 * (row + done), start - job.data + size)
+        before, before_size = start, size
+    return most
 
 
 @part
@@ -110,16 +163,7 @@ def _is_key_of(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
     row_start = load_native_long(job.row_starts + 8 * row)
     row_size = load_native_long(job.row_ends + 8 * row) - row_start
     row_start += job.data
-    if row_size != size:
-        return False
-    if 8 <= size <= 16:
-        # The first and the last word are all of it, and need no call.
-        last = size - 8
-        if load_native_long(row_start) != load_native_long(start):
-            return False
-        if load_native_long(row_start + last) != load_native_long(start + last):
-            return False
-    elif not are_equal(row_start, start, size):
+    if row_size != size or not are_equal(row_start, start, size):
         return False
     return key_group_at(row_start, job.prefix_size) == key_group_at(start, job.prefix_size)
 
@@ -142,11 +186,8 @@ def are_equal(left: int, right: int, size: int) -> bool:
 
 
 @part
-def _is_above(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
-    """Whether bytes come behind the key of a row, in RocksDB's order."""
-    other = load_native_long(job.row_starts + 8 * row)
-    other_size = load_native_long(job.row_ends + 8 * row) - other
-    other += job.data
+def _is_above(job: KeyRowsJob, other: int, other_size: int, start: int, size: int) -> bool:
+    """Whether a key comes behind another one, in RocksDB's order."""
     group = key_group_at(start, job.prefix_size)
     other_group = key_group_at(other, job.prefix_size)
     if group != other_group:

@@ -16,15 +16,20 @@ KEYS = st.binary(max_size=20) | st.sampled_from([b"a", b"aa", bytes(8), bytes(9)
 
 
 def joined(states: list[list[bytes]], prefix_size: int = 0) -> tuple[list[list[int]], int]:
-    """The rows of each state's entries, and how many rows there are."""
+    """The rows of each state's entries, and how many rows there are.
+
+    Keys of entries begin with their key group, of which ``prefix_size`` bytes are left out.
+    """
     keys = [key for state in states for key in state]
     ends = np.cumsum([len(key) for key in keys], dtype=np.int64)
-    starts = ends - np.array([len(key) - prefix_size for key in keys], np.int64)
+    starts = ends - np.array([len(key) for key in keys], np.int64)
     rows = KeyRows(Chunk(np.frombuffer(b"".join(keys), np.uint8)), prefix_size)
     found, first = [], 0
     for state in states:
         these = slice(first, first := first + len(state))
-        found.append(row_numbers(rows.rows(starts[these], ends[these])).tolist())
+        numbers = rows.rows(starts[these], ends[these], prefix_size)
+        found.append(row_numbers(numbers).tolist())
+        assert isinstance(numbers, range) == (found[-1] == [*range(len(state))])
     assert len(rows.key_starts) == len(rows.key_ends) == len(rows)
     return found, len(rows)
 
@@ -98,3 +103,9 @@ def test_a_key_outside_of_the_chunk_is_a_wrong_call() -> None:
     for start, end in [(0, 5), (-1, 2), (3, 2)]:
         with pytest.raises(ValueError, match="outside of the chunk of 4 bytes"):
             rows.rows(np.array([start]), np.array([end]))
+    for entries in ([(0, 1), (1, 5)], [(0, 1), (1, 2), (3, 2)], [(1, 2), (0, 1), (-1, 1)]):
+        starts, ends = np.array(entries).T
+        with pytest.raises(ValueError, match=f"key {len(entries) - 1} from"):
+            KeyRows(Chunk(np.arange(4, dtype=np.uint8))).rows(starts, ends)
+    with pytest.raises(ValueError, match="key 0 from 3 to 4"):
+        rows.rows(np.array([3]), np.array([4]), distance=2)
