@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         UndescribedSubclasses,
         checked_key_groups,
         checked_subclasses,
+        narrowed,
     )
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import (
@@ -64,6 +65,7 @@ __all__ = [
     "may_have",
     "merge_of",
     "mergeable_states",
+    "narrowed",
     "operator_splits",
     "ranges_of_handle",
     "rows_in",

@@ -11,9 +11,10 @@ from savepoint_formats.printable import call_text
 from savepoint_formats.values.kinds.precise_times import Nanoseconds, checked_nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from savepoint_formats.scan.merged_columns import MergeInstances
+    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.values.undecoded import Hides
 
 UndescribedSubclasses = Literal["refuse", "bytes", "rest"]
@@ -53,6 +54,7 @@ class ReadOptions:
             only other subtasks have may lack a column, unless ``columns`` names it.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
+        is_narrow: Leaves out rows that no state among ``columns`` has; other states are not read.
         with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
         with_subtask: Adds the column ``subtask``, i32; each copy of broadcast state is then read.
         with_scope: Adds the column ``scope`` to tables of keyed state, ``keyed`` or ``local``.
@@ -68,6 +70,7 @@ class ReadOptions:
     keys: tuple[Any, ...] | None = None
     key_groups: KeyGroupRange | None = None
     flat: str | None = None
+    is_narrow: bool = False
     with_key_group: bool = False
     with_subtask: bool = False
     with_scope: bool = False
@@ -147,6 +150,18 @@ class ReadOptions:
         return tuple(name for name in _ADDED if getattr(self, f"with_{name}"))
 
 
+def narrowed(
+    scan: TableScan, tested: Collection[str], keeps_nulls: Callable[[], bool]
+) -> TableScan:
+    """The scan, without states of other columns if a condition on ``tested`` rejects rows of nulls alone."""
+    options, table = scan.options, scan.shown
+    is_plain = scan.kind.is_keyed and options.flat is None and not options.merge
+    of_states = {column.name for column, _ in table.state_columns()} if is_plain else set()
+    if not tested or not of_states.issuperset(tested) or keeps_nulls():
+        return scan
+    return replace(scan, options=replace(options, is_narrow=True))
+
+
 _ADDED = ("key_group", "subtask", "scope")
 
 
@@ -195,6 +210,7 @@ _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
     "keys": (_optional(tuple), "a list of keys"),
     "key_groups": (_optional(KeyGroupRange), "key groups, such as 3 or '0-15'"),
     "flat": (_optional(str), "the name of a list or map state"),
+    "is_narrow": _FLAG,
     "with_key_group": _FLAG,
     "with_subtask": _FLAG,
     "with_scope": _FLAG,

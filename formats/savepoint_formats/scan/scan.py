@@ -342,6 +342,9 @@ class TableScan(TableResults):
     ) -> Iterator[dict[str, pa.Array]]:
         # A row exists if any state has it, so all states are read.
         states = self.shown.states if self.options.flat is None else (self._flat_state,)
+        if self.options.is_narrow:
+            wanted = self.schema.names
+            states = tuple(s for column, s in self._columns() if s and column.name in wanted)
         types = {state.name: arrow_type(state.stored) for state in states}
         shown, *_ = (column.name for column, state in self._columns() if state in states)
         has_keys = self.options.keys is not None or bool({KEY, NAMESPACE} & {*self.schema.names})

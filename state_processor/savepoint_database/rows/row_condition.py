@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from savepoint_database.types.spark_values import to_comparable
 from savepoint_database.types.sql_names import nodes, parse_tree, unused
 from savepoint_formats.errors import ConditionError
 from savepoint_formats.printable import did_you_mean
+from savepoint_formats.scan import narrowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,10 +36,11 @@ _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}
 
 @dataclass(frozen=True, slots=True)
 class RowCondition:
-    """A condition on rows, and the columns of the table that it may use, in order."""
+    """A condition on rows, the columns of the table that it may use, in order, and whether it has operators alone."""
 
     text: str
     columns: tuple[str, ...]
+    is_plain: bool = False
 
     @classmethod
     def of(cls, text: str, schema: pa.Schema) -> Self:
@@ -55,7 +57,15 @@ class RowCondition:
             return cls(text, tuple(schema.names))
         # Each part of a name, because it may be a column or a field of a struct.
         named = {part.casefold() for node in parts for part in node.get("column_names", ())}
-        return cls(text, tuple(name for name in schema.names if name.casefold() in named))
+        columns = tuple(name for name in schema.names if name.casefold() in named)
+        # A function may answer by chance.
+        is_plain = all(node.get("is_operator") for node in parts if node.get("class") == "FUNCTION")
+        return cls(text, columns, is_plain)
+
+    def keeps_nulls(self, schema: pa.Schema) -> bool:
+        """Whether a row that is null in all columns may fulfil it."""
+        nulls = pa.RecordBatch.from_pylist([{}], schema=pa.schema(map(schema.field, self.columns)))
+        return not self.is_plain or bool(_chosen(nulls, self.text, self.columns))
 
     def filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows that fulfil the condition, with all columns; ``ConditionError`` if it fails for a value."""
@@ -154,7 +164,9 @@ class FilteredScan:
         names = tuple(scan.schema.names) if shown is None else shown
         # A batch without columns has no rows.
         read = tuple(dict.fromkeys((*names, *condition.columns))) or (whole.schema.names[0],)
-        return cls(replace(scan, options=scan.options.of_columns(read)), condition, names)
+        asked = replace(scan, options=scan.options.of_columns(read))
+        keeps_nulls = partial(condition.keeps_nulls, whole.schema)
+        return cls(narrowed(asked, condition.columns, keeps_nulls), condition, names)
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Rows of a split that fulfil the condition, in batches that are not empty."""

@@ -23,7 +23,7 @@ from savepoint_database.sql.parallel_batches import cores, parallel_batches
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.scan import rows_in
+from savepoint_formats.scan import narrowed, rows_in
 from savepoint_formats.tables import KEY
 from savepoint_formats.values import is_precise
 
@@ -137,22 +137,24 @@ class ScanReader:
             raise
 
     def _rows(self) -> SqlRows:
-        rows, columns = self.dataset.rows, self.columns
-        options = rows.scan.options
+        rows = self.dataset.rows
         text = "" if self.condition is None else str(self.condition)
+        options = rows.scan.options
         # The columns that the condition is about; the text may hold other names by chance.
-        tested = [field.type for field in rows.scan.schema if field.name in text]
+        tested = [field for field in rows.scan.schema if field.name in text]
         may_cut = self.is_counted and options.nanoseconds == "refuse"
-        if may_cut and not any(map(_has_digits, tested)):
+        if may_cut and not any(_has_digits(field.type) for field in tested):
             options = replace(options, nanoseconds="truncate")
-        if self.condition is not None:
-            columns = tuple(
-                name for name in rows.schema.names if name in self.columns or name in text
-            )
-            if self.keys is not None and _has_plain_keys(rows.schema):
-                options = replace(options, keys=tuple(self.keys))
-        scan = replace(rows.scan, options=options.of_columns(columns))
-        return SqlRows(scan, rows.times)
+        if self.condition is not None and self.keys is not None and _has_plain_keys(rows.schema):
+            options = replace(options, keys=tuple(self.keys))
+        names = [field.name for field in tested]
+        asked = [name for name in rows.schema.names if name in self.columns or name in names]
+        scan = replace(rows.scan, options=options.of_columns(tuple(asked)))
+        return SqlRows(narrowed(scan, names, self._keeps_nulls), rows.times)
+
+    def _keeps_nulls(self) -> bool:
+        nulls = pa.RecordBatch.from_pylist([{}], schema=self.dataset.schema)
+        return bool(nulls.filter(self.condition).num_rows)
 
 
 def _has_digits(data_type: pa.DataType) -> bool:
