@@ -242,9 +242,14 @@ class BackupStore:
             except DamagedError as error:
                 return str(error)
 
-        names = self.names()
-        with ThreadPoolExecutor(THREADS) as pool:
-            answers = dict(zip(names, pool.map(read, names), strict=True))
+        names, answers = self.names(), dict[str, StoredBackup | str | None]()
+        while names != [*answers]:
+            with ThreadPoolExecutor(THREADS) as pool:
+                answers = dict(zip(names, pool.map(read, names), strict=True))
+            if any(answers.values()):
+                break
+            # All that were listed may be gone by now, where others back up and prune.
+            names = self.names()
         problems = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
         backups = {
             name: answer

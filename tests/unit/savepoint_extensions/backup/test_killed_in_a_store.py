@@ -190,6 +190,27 @@ def test_a_check_within_a_check_or_a_prune_within_it_loses_nothing(
     assert requests > 40
 
 
+def test_a_prune_sees_the_backup_that_replaces_all_that_it_has_listed(
+    s3_server: S3Server, proxy: StrikingProxy, tmp_path: Path
+) -> None:
+    snapshot = job_at(tmp_path / "job", SAMPLE)
+    onto = s3_server.uri(s3_server.bucket("replaced"), "orders") + DELAYED
+    first = back_up(Savepoint.open(snapshot), onto)
+    newer: list[str] = []
+
+    def replace_it(request: str) -> None:
+        if f"{Path(first.path.partition('?')[0]).name}/_metadata" in request and not newer:
+            newer.append(back_up(Savepoint.open(snapshot), onto, keep="1h").path)
+
+    proxy.arm()
+    proxy.before = replace_it
+    pruned = prune_backups(onto.replace(proxy.store, proxy.address), "1h")
+    proxy.before = None
+    (kept,) = pruned.backups
+    assert [kept.path.replace(proxy.address, proxy.store)] == newer
+    assert broken(onto) == spare(onto) == []
+
+
 def _work(onto: str, snapshots: list[str], rounds: int, index: int) -> None:
     for number in range(rounds):
         snapshot = Savepoint.open(snapshots[(number + index) % len(snapshots)])
