@@ -57,6 +57,12 @@ _FOLDERS = {"spark": "spark", "docs": "spark", "flink": "flink"}
 # A browser takes seconds to start, and the machine of most users of the fast tests has none.
 _FIXTURES = {"spark": "spark", "slow": "slow", "browser": "slow"}
 
+# Spark gives a process of Python ten seconds to start, and gives up on it, however busy the machine is. Of other tests
+# none begins again: with several processes, each test that might is asked about over a socket, which takes 40 ms.
+_AGAIN = pytest.mark.flaky(
+    reruns=2, only_rerun=["connect back", "has not started within 10 seconds"]
+)
+
 # What runs with the fast tests all the same.
 _SMOKE = ROOT / "tests" / "spark" / "test_smoke.py"
 
@@ -96,6 +102,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         marks = {_FOLDERS.get(item.path.relative_to(ROOT / "tests").parts[0])}
         marks.update(_FIXTURES.get(name) for name in getattr(item, "fixturenames", ()))
+        if "spark" in marks:
+            item.add_marker(_AGAIN)
         if item.get_closest_marker("smoke") is None:
             for mark in filter(None, marks):
                 item.add_marker(mark)
