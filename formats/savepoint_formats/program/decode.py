@@ -91,14 +91,9 @@ def decode(
 def _decode_ranges(
     program: Program, chunk: Chunk, ranges: Bounds, patience: Patience, along: str = ""
 ) -> pa.Array:
-    count = len(ranges[0])
+    count, size = len(ranges[0]), int(ranges[1].sum() - ranges[0].sum())
     decoding = _Decoding(program, chunk, count, ranges=ranges, along=along, patience=patience)
-    return decoding.run(_size_of(ranges))
-
-
-def _size_of(ranges: Bounds) -> int:
-    """Bytes of all records."""
-    return max(int(ranges[1].sum()) - int(ranges[0].sum()), 0)
+    return decoding.run(max(size, 0))
 
 
 def _decode_divided(
@@ -132,7 +127,7 @@ def decode_what_fits(
     """
     ranges = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
     decoding = _Decoding(program, chunk, len(starts), ranges=ranges, leaves=True)
-    array = decoding.run(_size_of(ranges))
+    array = decoding.run(max(int(ranges[1].sum() - ranges[0].sum()), 0))
     return array, np.delete(np.arange(len(starts)), decoding.refused)
 
 

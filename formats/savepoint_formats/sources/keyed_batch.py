@@ -82,26 +82,12 @@ class KeyRows:
         rows = np.empty(len(starts), np.int32)
         status, done, is_range = FULL, 0, 1
         while status != DONE:
-            job = KeyRowsJob(
-                data=self._chunk.address,
-                size=len(self._chunk),
-                prefix_size=self._prefix_size,
-                starts=starts.ctypes.data,
-                ends=ends.ctypes.data,
-                distance=distance,
-                first=done,
-                total=len(starts),
-                rows=rows.ctypes.data,
-                row_starts=self._starts.ctypes.data,
-                row_ends=self._ends.ctypes.data,
-                row_count=self._count,
-                row_room=len(self._starts),
-                table=self._table.ctypes.data,
-                places=len(self._table),
-                tabled=self._tabled,
-                are_sorted=self._are_sorted,
-                is_range=is_range,
-            )
+            arrays = (self._chunk.data, starts, ends, rows, self._starts, self._ends, self._table)
+            of_keys = (len(self._chunk), self._prefix_size, distance, done, len(starts))
+            rooms = len(self._starts), len(self._table)
+            before = self._count, self._tabled, self._are_sorted, is_range
+            addresses = [array.ctypes.data for array in arrays]
+            job = KeyRowsJob._make([*addresses, *of_keys, *rooms, *before])
             status, done, self._count, self._tabled, self._are_sorted, is_range = assign_rows(job)
             if status == REFUSED:
                 borders = f"key {done} from {starts[done]} to {ends[done]}"

@@ -34,23 +34,23 @@ _IS_LAST = 1 << 7
 
 
 class KeyRowsJob(NamedTuple):
-    """Entries that need rows; all but the numbers are addresses."""
+    """Entries that need rows; the fields up to ``table`` are addresses."""
 
     data: int  # the bytes
-    size: int  # their number
-    prefix_size: int  # bytes of the key group in front of each key: 0, 1 or 2
     starts: int  # i64 per entry: its key, positions in data
     ends: int
-    distance: int  # bytes behind the starts with which keys begin
-    first: int  # the first entry to do
-    total: int  # the end of the entries
     rows: int  # i32 per entry, to fill
     row_starts: int  # i64 per row: its key, to append to
     row_ends: int
-    row_count: int  # number of rows so far
-    row_room: int  # room for rows
     table: int  # i64 per place: hash << 32 and row, or EMPTY
+    size: int  # number of bytes
+    prefix_size: int  # bytes of the key group in front of each key: 0, 1 or 2
+    distance: int  # bytes behind the starts with which keys begin
+    first: int  # the first entry to do
+    total: int  # the end of the entries
+    row_room: int  # room for rows
     places: int  # size of the table: a power of two, or 0 without a table
+    row_count: int  # number of rows so far
     tabled: int  # number of rows in the table
     are_sorted: int  # 1 if each row so far is above the row before
     is_range: int  # 1 if each entry so far has its own number as its row
@@ -198,11 +198,10 @@ def _is_above(job: KeyRowsJob, other: int, other_size: int, start: int, size: in
         if number != other_number:
             return number ^ _MIN_LONG > other_number ^ _MIN_LONG
         done += 8
-    while done < least:
-        byte, other_byte = load_byte(start + done), load_byte(other + done)
+    for place in range(done, least):
+        byte, other_byte = load_byte(start + place), load_byte(other + place)
         if byte != other_byte:
             return byte > other_byte
-        done += 1
     return size > other_size
 
 
@@ -215,9 +214,8 @@ def hash_of(start: int, size: int, seed: int) -> int:
         number = _mixed(number ^ load_native_long(start + done))
         done += 8
     rest = 0
-    while done < size:
-        rest = rest << 8 | load_byte(start + done)
-        done += 1
+    for place in range(done, size):
+        rest = rest << 8 | load_byte(start + place)
     return _mixed(number ^ rest)
 
 

@@ -36,9 +36,9 @@ MIN_LONG = -(1 << 63)
 # Fields of a cursor, an i64 each.
 DATA, BORDERS, KEY, BLOCKS, LOWER, LOWER_SIZE, UPPER, UPPER_SIZE = (8 * field for field in range(8))
 LEAST_SIZE = 8 * 8  # of a key with its trailer: a shorter one has no key group
-BLOCK, _POSITION, _LIMIT, KEY_SIZE, VALUE_START, VALUE_SIZE = (8 * field for field in range(9, 15))
+BLOCK, POSITION, LIMIT, KEY_SIZE, VALUE_START, VALUE_SIZE = (8 * field for field in range(9, 15))
 # The first 16 bytes of the key with its trailer, and of the key alone for comparisons.
-_LEFT, _RIGHT, FIRST, SECOND = (8 * field for field in range(15, 19))
+LEFT, RIGHT, FIRST, SECOND = (8 * field for field in range(15, 19))
 _LEAPT = 8 * 19  # the number of the row for which the cursor leapt in its block
 CURSOR_SIZE = 8 * 20
 
@@ -105,17 +105,17 @@ def is_before_behind(cursor: int, other: int) -> bool:
 def advance(cursor: int) -> int:
     """Moves a cursor to its next entry within the bounds; returns a status."""
     key = load_native_long(cursor + KEY)
-    position, limit = load_native_long(cursor + _POSITION), load_native_long(cursor + _LIMIT)
+    position, limit = load_native_long(cursor + POSITION), load_native_long(cursor + LIMIT)
     total = load_native_long(cursor + KEY_SIZE) + TRAILER_SIZE
-    left, right = load_native_long(cursor + _LEFT), load_native_long(cursor + _RIGHT)
+    left, right = load_native_long(cursor + LEFT), load_native_long(cursor + RIGHT)
     while True:
         while position >= limit:
             status = next_block(cursor)
             if status != OK:
                 return status
             position, limit = (
-                load_native_long(cursor + _POSITION),
-                load_native_long(cursor + _LIMIT),
+                load_native_long(cursor + POSITION),
+                load_native_long(cursor + LIMIT),
             )
             total = 0
         shared, unshared, value_size, position = read_entry_sizes(0, position, limit)
@@ -136,22 +136,26 @@ def advance(cursor: int) -> int:
                 continue
             if not is_less(key, size, upper, load_native_long(cursor + UPPER_SIZE)):
                 return ENDED
-        store_long(cursor + _POSITION, position)
+        store_long(cursor + POSITION, position)
         store_long(cursor + KEY_SIZE, size)
         store_long(cursor + VALUE_START, value)
         store_long(cursor + VALUE_SIZE, value_size)
-        store_long(cursor + _LEFT, left)
-        store_long(cursor + _RIGHT, right)
-        if size < 2 * WORD_SIZE:
-            # Bytes behind the key become zeros.
-            if size < WORD_SIZE:
-                left &= -256 << 8 * (WORD_SIZE - 1 - size)
-                right = 0
-            else:
-                right &= -256 << 8 * (2 * WORD_SIZE - 1 - size)
-        store_long(cursor + FIRST, left ^ MIN_LONG)
-        store_long(cursor + SECOND, right ^ MIN_LONG)
+        store_words(cursor, left, right, size)
         return OK
+
+
+@part
+def store_words(cursor: int, left: int, right: int, size: int) -> None:
+    """Stores the first 16 bytes of a key of this size and its trailer, and those of the key alone."""
+    store_long(cursor + LEFT, left)
+    store_long(cursor + RIGHT, right)
+    if size < WORD_SIZE:
+        left &= -256 << 8 * (WORD_SIZE - 1 - size)
+        right = 0
+    elif size < 2 * WORD_SIZE:
+        right &= -256 << 8 * (2 * WORD_SIZE - 1 - size)
+    store_long(cursor + FIRST, left ^ MIN_LONG)
+    store_long(cursor + SECOND, right ^ MIN_LONG)
 
 
 @part
@@ -195,8 +199,8 @@ def next_block(cursor: int) -> int:
     border = load_native_long(cursor + BORDERS) + 8 * block
     start, end = data + load_native_long(border), data + load_native_long(border + 8)
     status, limit = entries_end(0, start, end)
-    store_long(cursor + _POSITION, start)
-    store_long(cursor + _LIMIT, limit)
+    store_long(cursor + POSITION, start)
+    store_long(cursor + LIMIT, limit)
     store_long(cursor + _LEAPT, 0)
     return status
 
@@ -210,7 +214,7 @@ def leap(cursor: int, number: int, row: int, row_size: int) -> None:
     if load_native_long(cursor + _LEAPT) == number:
         return
     store_long(cursor + _LEAPT, number)
-    data, limit = load_native_long(cursor + DATA), load_native_long(cursor + _LIMIT)
+    data, limit = load_native_long(cursor + DATA), load_native_long(cursor + LIMIT)
     border = load_native_long(cursor + BORDERS) + 8 * load_native_long(cursor + BLOCK)
     start, end = data + load_native_long(border - 8), data + load_native_long(border)
     low, high = 0, load_native_unsigned_int(end - 4) & ~HASH_INDEX
@@ -221,7 +225,7 @@ def leap(cursor: int, number: int, row: int, row_size: int) -> None:
         is_whole = key >= 0 and shared == 0 and TRAILER_SIZE <= unshared <= limit - key
         if is_whole and is_less(key, unshared - TRAILER_SIZE, row, row_size):
             low = middle
-            if position > load_native_long(cursor + _POSITION):
-                store_long(cursor + _POSITION, position)
+            if position > load_native_long(cursor + POSITION):
+                store_long(cursor + POSITION, position)
         else:
             high = middle

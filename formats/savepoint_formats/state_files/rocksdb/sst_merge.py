@@ -73,22 +73,11 @@ def living_entries(
         starts, middles = np.empty(count + 1, np.int64), np.empty(count, np.int64)
         cursors, _in_use = _cursors(tables, bounds, prefix_size)
         order = np.empty(len(cursors), np.int64)
-        merge = Merge(
-            cursors=cursors.ctypes.data,
-            tables=len(cursors),
-            order=order.ctypes.data,
-            data=room.data.ctypes.data,
-            at=room.used,
-            end=len(room.data),
-            starts=starts.ctypes.data,
-            middles=middles.ctypes.data,
-            room=count,
-            oldest=wrapped(oldest << 8),
-            shows_deletions=int(shows_deletions),
-            rows=row_data.ctypes.data,
-            row_borders=row_borders.ctypes.data,
-            row_count=len(row_borders) - 1,
-        )
+        arrays = (cursors, order, room.data, starts, middles, row_data, row_borders)
+        numbers = (len(cursors), room.used, len(room.data), count, wrapped(oldest << 8))
+        addresses = [array.ctypes.data for array in arrays]
+        rows_wanted = int(shows_deletions), len(row_borders) - 1
+        merge = Merge._make([*addresses, *numbers, *rows_wanted])
         status, number, end = merge_tables(merge)
         if status == OK:
             break

@@ -18,30 +18,46 @@ from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
     load_native_long,
+    store_big_long,
     store_byte,
     store_long,
 )
 from savepoint_formats.program.kernel.key_lookup import are_equal
 from savepoint_formats.state_files.rocksdb.cursor_kernel import (
+    BLOCK,
+    BLOCKS,
     CURSOR_SIZE,
     ENDED,
     FIRST,
     KEY,
     KEY_SIZE,
+    LEAST_SIZE,
+    LEFT,
+    LIMIT,
     MIN_LONG,
     NEAR,
+    POSITION,
+    RIGHT,
     SECOND,
     VALUE_SIZE,
     VALUE_START,
     advance,
     copy_near,
+    following_words,
     is_before,
     is_less,
     leap,
     remove_first,
     settle,
+    store_words,
 )
-from savepoint_formats.state_files.rocksdb.sst_kernel import DAMAGED, OK
+from savepoint_formats.state_files.rocksdb.sst_kernel import (
+    DAMAGED,
+    OK,
+    TRAILER_SIZE,
+    WORD_SIZE,
+    read_entry_sizes,
+)
 
 UNKNOWN = 2
 FULL = 3
@@ -58,37 +74,22 @@ _COMMA = 0x2C
 
 
 class Merge(NamedTuple):
-    """Input and output of a merge; all but the numbers are addresses.
+    """Input and output of a merge; the fields up to ``row_borders`` are addresses."""
 
-    | field              | what                                                            |
-    |--------------------|-----------------------------------------------------------------|
-    | cursors, tables    | ``CURSOR_SIZE`` bytes per table                                 |
-    | order              | i64 per table, to fill                                          |
-    | data, at, end      | where keys and values go, from position ``at`` to before ``end`` |
-    | starts, room       | i64 per entry, and one more: start of its key                   |
-    | middles            | i64 per entry: end of its key and start of its value            |
-    | oldest             | the least trailer, unsigned, of an entry that was not deleted   |
-    |                    | together with a range of keys                                   |
-    | shows_deletions    | 1 to write deleted keys, too, without a value                   |
-    | rows, row_borders  | beginnings of the wanted keys, in their order, and i64 per row  |
-    |                    | and one more: where it begins                                   |
-    | row_count          | number of rows; -1 if all keys are wanted                       |
-    """
-
-    cursors: int
+    cursors: int  # ``CURSOR_SIZE`` bytes per table
+    order: int  # i64 per table, to fill
+    data: int  # where keys and values go
+    starts: int  # i64 per entry, and one more: start of its key
+    middles: int  # i64 per entry: end of its key and start of its value
+    rows: int  # beginnings of the wanted keys, in their order
+    row_borders: int  # i64 per row and one more: where it begins
     tables: int
-    order: int
-    data: int
-    at: int
-    end: int
-    starts: int
-    middles: int
-    room: int
-    oldest: int
-    shows_deletions: int
-    rows: int
-    row_borders: int
-    row_count: int
+    at: int  # the position in the data where entries begin
+    end: int  # where they end at most
+    room: int  # the most entries
+    oldest: int  # the least trailer, unsigned, of an entry that no deleted range of keys has
+    shows_deletions: int  # 1 to write deleted keys, too, without a value
+    row_count: int  # number of rows; -1 if all keys are wanted
 
 
 @part
@@ -178,6 +179,10 @@ def merge_tables(merge: Merge) -> tuple[int, int, int]:  # noqa: PLR0912, PLR091
                 store_long(merge.middles + 8 * count, at + size)
                 at += size + value_size
                 count += 1
+                if active == 1 and kind == VALUE and merge.row_count < 0:
+                    at, count, last, last_size = take_run(merge, cursor, at, count, last, size)
+                    last_first = load_native_long(cursor + FIRST)
+                    last_second = load_native_long(cursor + SECOND)
             elif kind == MERGE:
                 operands = add_operand(merge, operands, cursor, has_newer=False)
                 has_operands = True
@@ -191,6 +196,59 @@ def merge_tables(merge: Merge) -> tuple[int, int, int]:  # noqa: PLR0912, PLR091
         count += 1
     store_long(merge.starts + 8 * count, at)
     return OK, count, at
+
+
+@part
+def take_run(
+    merge: Merge, cursor: int, at: int, count: int, last: int, last_size: int
+) -> tuple[int, int, int, int]:
+    """Writes the next values of the only cursor, as long as each has a new key and is in its block.
+
+    ``last`` is the key of the cursor, as it was written. Returns the end of entries in the data, their
+    number, and the last key and its size, which the cursor has now.
+    """
+    position, limit = load_native_long(cursor + POSITION), load_native_long(cursor + LIMIT)
+    left, right = load_native_long(cursor + LEFT), load_native_long(cursor + RIGHT)
+    key, least, first = load_native_long(cursor + KEY), load_native_long(cursor + LEAST_SIZE), count
+    # Keys of the last block may be out of bounds.
+    if load_native_long(cursor + BLOCK) == load_native_long(cursor + BLOCKS):
+        return at, count, last, last_size
+    while position < limit:
+        shared, unshared, value_size, start = read_entry_sizes(0, position, limit)
+        size, value = shared + unshared - TRAILER_SIZE, start + unshared
+        if (
+            start < 0
+            or shared > last_size
+            or not TRAILER_SIZE <= unshared <= limit - start
+            or size + TRAILER_SIZE < least
+            or value_size > limit - value
+            or size + value_size + 2 * NEAR > merge.end - at
+            or count == merge.room
+        ):
+            break
+        kind = entry_kind(load_native_long(value - TRAILER_SIZE), merge.oldest)
+        is_known = size == last_size and are_equal(last + shared, start, size - shared)
+        if kind != VALUE or is_known:
+            break
+        target = merge.data + at
+        left, right = following_words(left, right, start, shared)
+        copy_near(start, key + shared, unshared)
+        if size <= 2 * WORD_SIZE:
+            store_big_long(target, left)
+            store_big_long(target + WORD_SIZE, right)
+        else:
+            copy_near(key, target, size)
+        copy_near(value, target + size, value_size)
+        store_long(merge.starts + 8 * count, at)
+        store_long(merge.middles + 8 * count, at + size)
+        last, last_size, position = target, size, value + value_size
+        at += size + value_size
+        count += 1
+    if count > first:
+        store_long(cursor + KEY_SIZE, last_size)
+        store_long(cursor + POSITION, position)
+        store_words(cursor, left, right, last_size)
+    return at, count, last, last_size
 
 
 @part

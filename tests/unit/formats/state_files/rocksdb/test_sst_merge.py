@@ -155,6 +155,35 @@ def test_the_newest_entries_of_a_key_are_its_value(
     assert merged(stored, (bounds[0], bounds[1]), Room(size), oldest, rows) == living
 
 
+@given(
+    st.lists(
+        st.tuples(
+            KEYS | KEYS.map(lambda key: bytes(20) + key),
+            st.integers(0, 2),
+            st.sampled_from([*[VALUE] * 8, MERGE, DELETION]),
+            st.binary(max_size=70),
+        ),
+        min_size=30,
+        max_size=80,
+        unique_by=lambda entry: entry[:2],
+    ),
+    st.tuples(st.integers(1, 10), st.integers(1, 5), st.sampled_from(list(COMPRESS))),
+    st.integers(1, 10_000),
+    st.integers(0, 2),
+)
+def test_a_table_alone_is_read_as_one_of_many(
+    entries: list[Entry], form: tuple[int, int, Compression], size: int, oldest: int
+) -> None:
+    """Small sequence numbers: a key may go on with the bytes that follow the key before."""
+    table = sorted(entries, key=lambda each: (each[0], -each[1]))
+    bounds = table[len(table) // 5][0], table[-len(table) // 5][0]
+    within = [each for each in table if bounds[0] <= each[0] < bounds[1] and each[1] >= oldest]
+    for files in ([table], [table[::2], table[1::2]]):
+        chosen = [blocks_between(file, form[0], *bounds) for file in files]
+        stored = tuple(table_of(file, *form) for file in chosen if file)
+        assert merged(stored, bounds, Room(size), oldest) == living_of([within])
+
+
 def blocks_between(entries: list[Entry], per_block: int, lower: bytes, upper: bytes) -> list[Entry]:
     """The entries of the blocks that an index gives for keys between two bounds."""
     blocks = [entries[first : first + per_block] for first in range(0, len(entries), per_block)]
