@@ -99,10 +99,10 @@ def is_snappy_unpacked(source: int, end: int, readable: int, target: int, limit:
             behind = load_native_unsigned_short(source)
             size = (tag >> 2 & (7 | ~is_short)) + 1 - 3 * is_short
             offset = behind & (255 | ~is_short) | tag >> 5 << 8 & is_short
-            source += 2 + is_short
             if tag & 3 == 3:
-                offset = load_native_unsigned_int(source - 2)
-                source += 2
+                offset = load_native_unsigned_int(source)
+                source += 1
+            source += tag & 3
             if source > end or not 0 < offset <= at - target or size > limit - at:
                 return False
             copy_match(at, offset, size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import cramjam
 import numpy as np
@@ -111,3 +111,17 @@ def test_an_empty_block_of_lz4_has_a_token_without_sizes(stored: bytes) -> None:
     with pytest.raises(cramjam.DecompressionError):
         _DECOMPRESS[Compression.LZ4](memoryview(stored), memoryview(bytearray()))
     assert unpacked([(Compression.LZ4, stored, 0)]).taken == 0
+
+
+def test_a_distance_of_snappy_has_one_two_or_four_bytes() -> None:
+    """Compressors write no four, since blocks are short."""
+    literal, parts = b"\x1cabcdefgh", (b"\x11\x08", b"\x1e\x08\x00", b"\x1f\x08\x00\x00\x00")
+    for order in permutations(parts):
+        stored = b"\x20" + literal + b"".join(order)
+        result = unpacked([(Compression.SNAPPY, stored, 32)])
+        assert result.contents == [b"abcdefgh" * 4]
+        target = bytearray(32)
+        _DECOMPRESS[Compression.SNAPPY](memoryview(stored), memoryview(target))
+        assert result.contents == [bytes(target)]
+        for cut in range(1, 5):
+            assert unpacked([(Compression.SNAPPY, stored[:-cut], 32)]).taken == 0
