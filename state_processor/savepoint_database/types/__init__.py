@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         quoted,
         sql_name,
         unquoted,
+        unused,
     )
     from savepoint_database.types.timer_dates import LAST_MS, Times, dated_columns, for_people
     from savepoint_database.types.type_names import parse_parts, parse_type
@@ -146,6 +147,7 @@ __all__ = [
     "state_values",
     "taken",
     "unquoted",
+    "unused",
     "user_frames_first",
     "why_not_yaml",
     "yaml_text",

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from savepoint_database.types import unused
 from savepoint_formats.errors import OverlappingWindowsError
 from savepoint_formats.values import Collections
 from savepoint_spark.columns import column_of, with_hidden
@@ -59,8 +60,9 @@ class Grouping:
         for name in names:
             column, data_type = column_of(data, name)
             comparable = _comparable(data_type)
-            columns.append(name if comparable == data_type else f"text of {name}")
+            columns.append(name)
             if comparable != data_type:
+                columns[-1] = unused(f"text of {name}", data.columns)
                 # Java's texts differ for different fractions, and for the two zeros.
                 data = data.withColumn(columns[-1], column.cast(comparable))
         return cls(data, names, tuple(columns))

@@ -231,13 +231,14 @@ class TestKeyedState:
             timers = [(row.key, row.timestamp) for row in found if row.time_domain == domain]
             assert sorted(timers) == sorted(expected)
 
+    @pytest.mark.parametrize("name", ["count", "Text of key"])
     def test_keys_that_flink_tells_apart_stay_two(
-        self, spark: SparkSession, tmp_path: Path
+        self, spark: SparkSession, tmp_path: Path, name: str
     ) -> None:
         given = [(key, 5, 1) for key in (0.0, -0.0, 0.0, float("nan"))]
-        data = spark.createDataFrame(given, "key DOUBLE, at BIGINT, count BIGINT")
+        data = spark.createDataFrame(given, f"key DOUBLE, at BIGINT, `{name}` BIGINT")
         keyed = OperatorTransformation.bootstrap_with(data).key_by("key")
-        count = keyed.with_state(ValueStateDescriptor("count", Types.LONG()), merge="sum")
+        count = keyed.with_state(ValueStateDescriptor(name, Types.LONG()), merge="sum")
         path = str(tmp_path / "savepoint")
         writer = Savepoint.create(spark).with_operator("timers", keyed.with_timers(event_time="at"))
         writer.with_operator("counts", count).write(path)
@@ -249,7 +250,7 @@ class TestKeyedState:
             ("nan", 5),
         ]
         counts = savepoint.read_keyed_state("counts").collect()
-        assert sorted((str(row.key), row["count"]) for row in counts) == [
+        assert sorted((str(row.key), row[name]) for row in counts) == [
             ("-0.0", 1),
             ("0.0", 2),
             ("nan", 1),
