@@ -17,8 +17,8 @@ from savepoint_formats.program.kernel.code.machine_code import entry, part
 from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
+    load_long,
     load_native_long,
-    store_big_long,
     store_byte,
     store_long,
 )
@@ -32,18 +32,15 @@ from savepoint_formats.state_files.rocksdb.cursor_kernel import (
     KEY,
     KEY_SIZE,
     LEAST_SIZE,
-    LEFT,
     LIMIT,
     MIN_LONG,
     NEAR,
     POSITION,
-    RIGHT,
     SECOND,
     VALUE_SIZE,
     VALUE_START,
     advance,
     copy_near,
-    following_words,
     is_before,
     is_less,
     leap,
@@ -208,7 +205,6 @@ def take_run(
     number, and the last key and its size, which the cursor has now.
     """
     position, limit = load_native_long(cursor + POSITION), load_native_long(cursor + LIMIT)
-    left, right = load_native_long(cursor + LEFT), load_native_long(cursor + RIGHT)
     key, least, first = load_native_long(cursor + KEY), load_native_long(cursor + LEAST_SIZE), count
     # Keys of the last block may be out of bounds.
     if load_native_long(cursor + BLOCK) == load_native_long(cursor + BLOCKS):
@@ -231,13 +227,8 @@ def take_run(
         if kind != VALUE or is_known:
             break
         target = merge.data + at
-        left, right = following_words(left, right, start, shared)
         copy_near(start, key + shared, unshared)
-        if size <= 2 * WORD_SIZE:
-            store_big_long(target, left)
-            store_big_long(target + WORD_SIZE, right)
-        else:
-            copy_near(key, target, size)
+        copy_near(key, target, size)
         copy_near(value, target + size, value_size)
         store_long(merge.starts + 8 * count, at)
         store_long(merge.middles + 8 * count, at + size)
@@ -247,7 +238,7 @@ def take_run(
     if count > first:
         store_long(cursor + KEY_SIZE, last_size)
         store_long(cursor + POSITION, position)
-        store_words(cursor, left, right, last_size)
+        store_words(cursor, load_long(key), load_long(key + WORD_SIZE), last_size)
     return at, count, last, last_size
 
 
