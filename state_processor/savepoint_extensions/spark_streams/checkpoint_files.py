@@ -36,6 +36,7 @@ from savepoint_formats.errors import (
     NotFoundError,
     RefusedError,
     SavepointNotFoundError,
+    StateFileNotFoundError,
     UnsupportedVersionError,
 )
 from savepoint_formats.locations import Location, reading_errors
@@ -229,6 +230,8 @@ def _files_of(log: str, last: int) -> list[str]:
 def read_text(file: str, most: int | None = _MOST_BYTES) -> str:
     """The text of a file, of a small one by default, or ``SavepointError``."""
     place = Location.of(file)
+    if place.file_size() is None:
+        raise StateFileNotFoundError(f"{file} is missing. {COPY}")
     with reading_errors(file), place.filesystem.open_input_stream(place.path) as stream:
         data = stream.read(most)
     try:

@@ -12,7 +12,8 @@ from support.commands import run as command
 from support.each import each
 from support.stream_queries import PROVIDERS, input_rows, put, read, run
 
-from savepoint_formats.errors import FormatError
+from savepoint_extensions.spark_streams.checkpoint_files import CommittedBatch
+from savepoint_formats.errors import FormatError, StateFileNotFoundError
 from state_processor import (
     OperatorTransformation,
     Savepoint,
@@ -73,6 +74,17 @@ def test_what_spark_would_pass_over_is_missed(
     path = without(folder, lost, tmp_path_factory.mktemp("lost") / "plain")
     with pytest.raises(FormatError, match=message):
         SparkCheckpoint.load(spark, path).table(0)
+
+
+@each("log", ["offsets", "commits"])
+def test_a_lost_file_of_a_log_is_missed(folder: Path, tmp_path: Path, log: str) -> None:
+    path = without(folder, f"{log}/*", tmp_path / log)
+    last = max(int(it.name) for it in (folder / "plain" / log).iterdir() if it.name.isdecimal())
+    batch = CommittedBatch(str(path), last)
+    with pytest.raises(
+        StateFileNotFoundError, match=rf"{log}/{last} is missing\. Copy the whole checkpoint"
+    ):
+        assert [batch.watermark, batch.offsets]
 
 
 @each(
