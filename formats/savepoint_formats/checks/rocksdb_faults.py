@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,20 +55,11 @@ def table_errors(file: StateFile, size: int) -> Iterator[tuple[SavepointError, i
         yield error, size
         return
     yield from _meta_errors(table)
-    first = 0
-    for last in _borders(index):
+    # Each read has some megabytes.
+    parts = np.cumsum(index.sizes) // _READ_SIZE
+    lasts = np.flatnonzero(np.diff(parts, append=np.iinfo(np.int64).max)) + 1
+    for first, last in pairwise([0, *lasts.tolist()]):
         yield from _block_errors(table, index, first, last)
-        first = last
-
-
-def _borders(index: BlockIndex) -> Iterator[int]:
-    """Numbers of blocks at which to stop reading, so that each read has some megabytes."""
-    read = 0
-    for number, size in enumerate(index.sizes.tolist(), 1):
-        read += size
-        if read >= _READ_SIZE or number == len(index.sizes):
-            yield number
-            read = 0
 
 
 def _block_errors(
