@@ -87,7 +87,7 @@ class ContentsReader:
         self._patience = Patience()
         self._element: Layout | None = None
         self._value = state.stored
-        self._lists: Program | None = None
+        self._program: Program | None = None
         match state.kind, state.stored:
             case StateKind.LIST, Repeated(element):
                 self._element = element
@@ -105,7 +105,7 @@ class ContentsReader:
         if self._element is not None:
             return self._add_lists(chunk, values, self._element)
         layout, expired = self._value, None
-        sizes, (places,) = values.sizes, np.nonzero(np.ones(len(values), np.bool_))
+        sizes, places = values.sizes, np.arange(len(values))
         if isinstance(layout, NullableRest) and isinstance(layout.inner, Ttl):
             is_there = numbers_at(chunk, values, 1) == 0
             self.contents.nulls += int(np.count_nonzero(~is_there))
@@ -124,7 +124,7 @@ class ContentsReader:
         return expired
 
     def _add_values(self, chunk: Chunk, layout: Layout, values: Ranges) -> None:
-        column = self._decoded(program(layout, self._kryo), chunk, values)
+        column = self._decoded(layout, chunk, values)
         self.contents.nulls += column.null_count
         column, kind = column.drop_null(), column.type
         if pa.types.is_list(kind) or pa.types.is_map(kind):
@@ -146,9 +146,7 @@ class ContentsReader:
         if size > 0 and not has_times:
             self.contents.items.add((values.sizes + 1) // (size + 1))
             return None
-        if self._lists is None:
-            self._lists = program(Delimited(element), self._kryo)
-        lists = self._decoded(self._lists, chunk, values)
+        lists = self._decoded(Delimited(element), chunk, values)
         self.contents.items.add(np.asarray(pc.list_value_length(lists), np.int64))
         if not has_times:
             return None
@@ -157,8 +155,11 @@ class ContentsReader:
         has_expired = self._add_times(np.asarray(times, np.int64))
         return None if has_expired is None else _expired_elements(elements, element, has_expired)
 
-    def _decoded(self, layout: Program, chunk: Chunk, values: Ranges) -> pa.Array:
-        return decode(layout, chunk, values.starts, values.ends, patience=self._patience)
+    def _decoded(self, layout: Layout, chunk: Chunk, values: Ranges) -> pa.Array:
+        # All values of a state have the same layout.
+        if self._program is None:
+            self._program = program(layout, self._kryo)
+        return decode(self._program, chunk, values.starts, values.ends, patience=self._patience)
 
     def _add_times(self, times: NDArray[np.int64]) -> NDArray[np.bool_] | None:
         """Counts times, and tells which have expired; None if the time to live is not known."""

@@ -168,9 +168,11 @@ class KeyedCounts:
         (data, values), (key_data, keys) = entries.value_places, entries.key_places
         sizes = keys.sizes + values.sizes
         counts.entries += len(entries)
-        self.entries += np.bincount(state_chunk.key_groups, minlength=len(self.entries))
-        per_group = np.bincount(state_chunk.key_groups, sizes, len(self.sizes))
-        self.sizes += per_group.astype(np.int64)
+        # Entries of a key group stand together, except those of unusual files.
+        groups = state_chunk.key_groups
+        runs = np.append(0, np.flatnonzero(groups[1:] != groups[:-1]) + 1)
+        np.add.at(self.entries, groups[runs], np.diff(runs, append=len(groups)))
+        np.add.at(self.sizes, groups[runs], np.add.reduceat(sizes, runs))
         if state_chunk.state.kind is StateKind.TIMERS:
             self._add_times(counts, Chunk(key_data), keys)
         else:
@@ -181,7 +183,7 @@ class KeyedCounts:
         if state_chunk.state.name in self.problems:
             counts.sizes.add(sizes)
             return
-        groups, numbers = state_chunk.key_groups, [sizes, np.ones_like(sizes)]
+        numbers = [sizes, np.ones_like(sizes)]
         chunk, places = Chunk(key_data), self._places[state_chunk.state.name]
         # A timer has its time between its key group and its key.
         prefix_size = 0 if places.before else entries.prefix_size
