@@ -14,6 +14,7 @@ savepoint, or removes the file that would become the other's ``_metadata``.
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
@@ -25,8 +26,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyarrow.fs import FileType
-
-from savepoint_formats.new_snapshot.file_locks import expect_unlocked, lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -209,3 +208,24 @@ def _renewed(filesystem: fs.FileSystem, path: str) -> Iterator[None]:
     finally:
         is_over.set()
         thread.join()
+
+
+def lock(descriptor: int) -> None:
+    """Waits until no other process has a lock, and takes it; closing the descriptor ends it.
+
+    ``OSError`` stands for a file system, or a system such as Windows, that has no such locks.
+    """
+    _flock(descriptor, "LOCK_EX")
+
+
+def expect_unlocked(descriptor: int) -> None:
+    """Raises ``OSError`` if another process has the lock."""
+    _flock(descriptor, "LOCK_SH", "LOCK_NB")
+
+
+def _flock(descriptor: int, *flags: str) -> None:
+    try:
+        import fcntl  # noqa: PLC0415  # Windows doesn't have it
+    except ImportError:
+        raise OSError(errno.ENOLCK, "this system has no locks of files") from None
+    fcntl.flock(descriptor, sum(getattr(fcntl, flag) for flag in flags))

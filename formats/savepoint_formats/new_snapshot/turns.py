@@ -26,8 +26,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.new_snapshot.file_locks import lock
-from savepoint_formats.new_snapshot.signs_of_life import claims, unused_name, write_of
+from savepoint_formats.new_snapshot.signs_of_life import claims, lock, unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

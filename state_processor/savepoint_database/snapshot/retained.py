@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from savepoint_database.snapshot.description import kind_of
-from savepoint_database.types.record_tables import record_table
+from savepoint_database.types.records import record_table
 from savepoint_formats.bytes import DataInputView
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from savepoint_formats.locations import (

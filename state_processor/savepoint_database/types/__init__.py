@@ -41,8 +41,7 @@ if TYPE_CHECKING:
         state_values,
         taken,
     )
-    from savepoint_database.types.record_tables import record_table, record_type
-    from savepoint_database.types.records import Record, record_maker
+    from savepoint_database.types.records import Record, record_maker, record_table, record_type
     from savepoint_database.types.spark_values import (
         EXPORTED,
         PARTS,

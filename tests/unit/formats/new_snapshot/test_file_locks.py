@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats.new_snapshot.file_locks import expect_unlocked, lock
+from savepoint_formats.new_snapshot.signs_of_life import expect_unlocked, lock
 
 if TYPE_CHECKING:
     from pathlib import Path

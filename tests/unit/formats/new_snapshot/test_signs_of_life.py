@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.locations import Location
 from savepoint_formats.new_snapshot import (
-    file_locks,
     sign_of,
     sign_of_life,
     signs_of_life,
@@ -25,7 +24,7 @@ def test_a_sign_has_its_lock_before_it_has_its_name(
 ) -> None:
     write_id = unused_id()
     locks: list[list[str]] = []
-    own_lock = file_locks.lock
+    own_lock = signs_of_life.lock
 
     def lock(descriptor: int) -> None:
         """The real lock; another program looks while it waits."""
@@ -44,7 +43,7 @@ def test_a_sign_has_its_lock_before_it_has_its_name(
 def test_a_sign_whose_first_file_was_removed_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own_lock = file_locks.lock
+    own_lock = signs_of_life.lock
     removed: list[str] = []
 
     def lock(descriptor: int) -> None:
