@@ -26,7 +26,7 @@ from savepoint_formats.values import kryo_classes_of
 from savepoint_spark.reading.column_facts import are_present, with_present_keys
 from savepoint_spark.reading.source_options import FORMAT, SourceOptions, flag_of, names_of
 from savepoint_spark.reading.table_read import TableRead
-from savepoint_spark.workers.worker_garbage import keep_what_is_imported
+from savepoint_spark.workers.start import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from savepoint_database.types import user_frames_first
 from savepoint_formats.errors import FormatError, JobError, SavepointError
 from savepoint_spark.session.session import is_remote
-from savepoint_spark.workers.worker_garbage import keep_what_is_imported
+from savepoint_spark.workers.start import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

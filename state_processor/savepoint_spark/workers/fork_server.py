@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from savepoint_spark.workers.daemon import NUMBER_SIZE, receive_request
-from savepoint_spark.workers.worker_garbage import keep_what_is_imported
+from savepoint_spark.workers.start import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -37,7 +37,7 @@ from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
 from savepoint_formats.state_files import StateKind
 from savepoint_formats.tables import stream_elements, with_times
 from savepoint_formats.values import arrow_type
-from savepoint_spark.workers.worker_garbage import keep_what_is_imported
+from savepoint_spark.workers.start import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

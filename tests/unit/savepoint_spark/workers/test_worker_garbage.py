@@ -12,7 +12,7 @@ from support.sample_rows import Sample
 
 from savepoint_spark.reading.data_source import SavepointReader
 from savepoint_spark.reading.table_read import TableRead
-from savepoint_spark.workers.worker_garbage import keep_what_is_imported
+from savepoint_spark.workers.start import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """A module that is imported after all that was set apart before."""
     gc.freeze()
-    monkeypatch.setattr("savepoint_spark.workers.worker_garbage._Kept.modules", 0)
+    monkeypatch.setattr("savepoint_spark.workers.start._Kept.modules", 0)
     keep_what_is_imported()
     new = ModuleType("imported_by_a_task")
     monkeypatch.setitem(sys.modules, new.__name__, new)
