@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _SIZE_SIZE = 4
 
 _EXPECTED_SHARE = 64
-"""Bytes of a chunk per entry of a state for which there is room at first."""
+"""Bytes of a chunk per entry for which there is room at first; the states share it."""
 
 
 class Placed(NamedTuple):
@@ -139,7 +139,8 @@ class FramesFinder:
             )
             status, section, position, state, wanted, foreign, foreign_key = find_frames(job)
             if status == FULL:
-                room = 2 * int(tables[state, 0]) or len(chunk) // _EXPECTED_SHARE + 1
+                share = len(chunk) // (_EXPECTED_SHARE * self._states) + 1
+                room = 2 * int(tables[state, 0]) or share
                 before = ranges.get(state, np.empty((4, 0), np.int64))
                 ranges[state] = _enlarge(tables[state], before, room)
         counts = {known: int(tables[known, 0]) for known in sorted(ranges)}

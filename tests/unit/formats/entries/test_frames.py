@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -184,6 +186,22 @@ def test_a_section_can_be_read_block_by_block(entries: list[Entry], block_size: 
         assert end <= len(data)
     assert by_state(found) == by_state(entries)
     assert start == len(data)
+
+
+def test_many_states_share_the_room_for_entries() -> None:
+    states = 1000
+    entries = [
+        (state, bytes([1, number]), bytes(100)) for state in range(states) for number in range(9)
+    ]
+    data = section_of(entries)
+    finder = FramesFinder(states)
+    tracemalloc.start()
+    for _ in range(2):
+        whole = finder.frames(chunk_of(data), [Placed(0, len(data))])
+        assert sum(map(len, whole.by_state.values())) == len(entries)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * len(data)
 
 
 @each("cut", range(len(GOLDEN)))
