@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -56,16 +57,19 @@ class RowCondition:
         if any(node.get("class") in _UNNAMED for node in parts):
             return cls(text, tuple(schema.names))
         # Each part of a name, because it may be a column or a field of a struct.
-        named = {part.casefold() for node in parts for part in node.get("column_names", ())}
-        columns = tuple(name for name in schema.names if name.casefold() in named)
-        # A function may answer by chance.
-        is_plain = all(node.get("is_operator") for node in parts if node.get("class") == "FUNCTION")
-        return cls(text, columns, is_plain)
+        named = [set(map(str.casefold, node.get("column_names", ()))) for node in parts]
+        columns = tuple(name for name in schema.names if any(name.casefold() in it for it in named))
+        # A function may answer by chance, or by the time: those without arguments look like columns.
+        is_plain = all(node.get("is_operator", True) for node in parts)
+        known = set(map(str.casefold, columns))
+        return cls(text, columns, is_plain and all(not it or it & known for it in named))
 
     def keeps_nulls(self, schema: pa.Schema) -> bool:
-        """Whether a row that is null in all columns may fulfil it."""
+        """Whether a row that is null in all columns may fulfil it, or make it fail."""
         nulls = pa.RecordBatch.from_pylist([{}], schema=pa.schema(map(schema.field, self.columns)))
-        return not self.is_plain or bool(_chosen(nulls, self.text, self.columns))
+        with suppress(ConditionError):
+            return not self.is_plain or bool(_chosen(nulls, self.text, self.columns))
+        return True
 
     def filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows that fulfil the condition, with all columns; ``ConditionError`` if it fails for a value."""
