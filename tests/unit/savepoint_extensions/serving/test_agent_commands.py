@@ -120,8 +120,8 @@ def test_a_question_without_an_answer_is_told_the_reason(
 def test_a_question_that_takes_too_long_is_ended(samples: Path) -> None:
     endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
     asked: Asked = ("query", {"savepoint": CURRENCY, "sql": endless})
-    (told,) = _answers(["--seconds", "15", str(samples / CURRENCY)], asked)
-    assert "no answer within 15 s" in told
+    (told,) = _answers(["--seconds", "5", str(samples / CURRENCY)], asked)
+    assert "no answer within 5 s" in told
 
 
 def test_an_answer_that_is_too_large_is_cut_behind_a_row(samples: Path) -> None:
