@@ -22,9 +22,8 @@ if TYPE_CHECKING:
         types_of_option,
         types_of_text,
     )
-    from savepoint_database.snapshot.opening import OpeningOptions, opening_of
+    from savepoint_database.snapshot.opening import OpeningOptions, QueryNode, opening_of
     from savepoint_database.snapshot.operator import Operator, id_called
-    from savepoint_database.snapshot.query_plan import QueryNode
     from savepoint_database.snapshot.retained import RetainedSnapshot, RetainedSnapshots, snapshots
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables

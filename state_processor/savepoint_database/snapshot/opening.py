@@ -1,14 +1,16 @@
-"""The options of ``Snapshot.open``, and what they say of a file ``_metadata``."""
+"""The options of ``Snapshot.open``, and what they say of a file ``_metadata``.
+
+A snapshot asks little of the plan of a SQL job; an extension reads plans.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypedDict, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypedDict, cast
 
 from savepoint_database import types as described_types
-from savepoint_database.snapshot.query_plan import GIVEN_PLAN
 from savepoint_formats.bytes import DataInputView
 from savepoint_formats.lazy_names import named
 from savepoint_formats.metadata import CheckpointMetadata, is_of_flink_2
@@ -18,12 +20,47 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
-    from savepoint_database.snapshot.query_plan import QueryPlan
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups import OperatorId
     from savepoint_formats.locations import PathText, SnapshotDirectory
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files import StateNames
+
+
+GIVEN_PLAN = "savepoint_extensions.sql_jobs.planned_operators:given_plan"
+QUERY_NODES = "savepoint_extensions.sql_jobs.planned_operators:query_nodes"
+"""Functions that read the plan in a file, and describe the operators of its query."""
+
+
+class QueryPlan(Protocol):
+    """A compiled plan."""
+
+    @property
+    def path(self) -> str:
+        """The file that it was read from."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNode:
+    """An operator of a query.
+
+    Attributes:
+        depth: Number of operators between this one and the sink.
+        id: Its number in the plan.
+        description: The operator as the query's explanation shows it.
+        operators: Uids of its operators in the savepoint.
+        rows: Number of keys in its keyed tables, and of elements in its operator states.
+        size: Bytes of its state.
+        states: Names of its states.
+    """
+
+    depth: int
+    id: int
+    description: str
+    operators: tuple[str, ...]
+    rows: int
+    size: int
+    states: tuple[str, ...]
 
 
 class OpeningOptions(TypedDict):

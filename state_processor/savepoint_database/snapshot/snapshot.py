@@ -19,6 +19,7 @@ from savepoint_database.snapshot.description import (
     describe_files,
 )
 from savepoint_database.snapshot.opening import (
+    QUERY_NODES,
     OpeningOptions,
     given_plan,
     given_types,
@@ -27,7 +28,6 @@ from savepoint_database.snapshot.opening import (
     read_metadata,
 )
 from savepoint_database.snapshot.operator import Operator, id_called, names_by_id, short_ids
-from savepoint_database.snapshot.query_plan import QUERY_NODES
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.snapshot.value_forms import DEFAULT_FORMS, ValueForms, with_old_keywords
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType, StateTypes
-    from savepoint_database.snapshot.query_plan import QueryNode, QueryPlan
+    from savepoint_database.snapshot.opening import QueryNode, QueryPlan
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.locations import PathText, SnapshotDirectory
