@@ -18,6 +18,7 @@ import numpy as np
 
 from savepoint_formats.entries.entry_ranges import EntryRanges, key_groups_at
 from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.key_groups import CHUNK_SIZE
 from savepoint_formats.program.kernel import (
     BAD_SIZE,
     CUT,
@@ -139,7 +140,8 @@ class FramesFinder:
             )
             status, section, position, state, wanted, foreign, foreign_key = find_frames(job)
             if status == FULL:
-                share = len(chunk) // (_EXPECTED_SHARE * self._states) + 1
+                # A larger chunk has a large entry.
+                share = min(len(chunk), CHUNK_SIZE) // (_EXPECTED_SHARE * self._states) + 1
                 room = 2 * int(tables[state, 0]) or share
                 before = ranges.get(state, np.empty((4, 0), np.int64))
                 ranges[state] = _enlarge(tables[state], before, room)

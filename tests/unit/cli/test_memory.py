@@ -25,7 +25,7 @@ from savepoint_formats.metadata import (
 )
 
 SIZE = 200 << 20
-LIMIT = 1 << 30
+LIMIT = 640 << 20
 # Machine code and libraries that read values.
 _CODE = 120 << 20
 
