@@ -15,10 +15,16 @@ from savepoint_database.rows.row_condition import FilteredScan, matching_rows
 from savepoint_database.snapshot import with_old_keywords
 from savepoint_database.types import SPARK
 from savepoint_formats.key_groups import CHUNK_SIZE
-from savepoint_formats.scan import SPLIT_SIZE, rows_in
+from savepoint_formats.scan import SPLIT_SIZE, bytes_of_splits, rows_in
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading import SourceOptions
-from savepoint_spark.session import collected, done_by_tasks, rows_of_tasks, typed_errors
+from savepoint_spark.session import (
+    collected,
+    done_by_tasks,
+    is_remote,
+    rows_of_tasks,
+    typed_errors,
+)
 from state_processor.savepoint.audit_verbs import AuditVerbs
 from state_processor.savepoint.size_verbs import SizeVerbs
 
@@ -56,6 +62,17 @@ class HasSize(Protocol):
 
 
 PartOfSize = TypeVar("PartOfSize", bound=HasSize)
+
+_MOST_BYTES = 1 << 30
+"""A task that counts more is too much to do again when it fails."""
+
+
+def _task_size(size: int, cores: int) -> int:
+    """Bytes for each of so many cores, with some room, because key groups are not divided.
+
+    Spark takes as long to hand a task over as the task to count the rows of 64 MB.
+    """
+    return min(size * 9 // (8 * cores), _MOST_BYTES)
 
 
 @dataclass(frozen=True)
@@ -182,7 +199,7 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
             with_scope: Lets ``where`` use ``scope``.
             with_times: Lets ``where`` see values with TTL as a struct of ``timestamp`` and ``value``.
             chunk_size: A larger key group is decoded this many bytes at a time.
-            split_size: The approximate size in bytes that a task reads.
+            split_size: The approximate size in bytes that a task reads; by default all cores get the same.
 
         Raises:
             SavepointError: As ``read_table``, and as a read of the rows.
@@ -195,6 +212,10 @@ class SparkAuditVerbs(AuditVerbs, SizeVerbs):
         operator, shown = self.table(table)
         scan = operator.scan(shown, asked.read)
         splits = scan.splits(asked.split_size or SPLIT_SIZE)
+        if asked.split_size is None and not is_remote(self.spark):
+            cores = self.spark.sparkContext.defaultParallelism
+            if len(splits) > cores:
+                splits = scan.splits(max(SPLIT_SIZE, _task_size(bytes_of_splits(splits), cores)))
         count = (
             partial(rows_in, scan)
             if asked.where is None

@@ -20,6 +20,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
+from state_processor.savepoint import spark_verbs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -361,12 +362,18 @@ def test_a_limit_reads_no_more_than_the_first_rows(spark: SparkSession, tmp_path
     ],
 )
 def test_tasks_count_the_rows_that_a_scan_gives(
-    spark: SparkSession, table: str, options: dict[str, Any]
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    options: dict[str, Any],
 ) -> None:
     loaded = Savepoint.load(spark, STATES.path, uids=STATES.uids)
     read = {name: value for name, value in options.items() if name != "split_size"}
     expected = loaded.scan(table, **read).to_arrow().num_rows
     assert loaded.count_rows(table, **options) == expected > 0
+    # As if the state were larger: more splits than cores become fewer.
+    monkeypatch.setattr(spark_verbs, "SPLIT_SIZE", 1000)
+    assert loaded.count_rows(table, **options) == expected
 
 
 def test_a_count_of_what_is_damaged_says_what_it_is(spark: SparkSession, tmp_path: Path) -> None:
