@@ -243,18 +243,18 @@ def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnec
                 "python_enable_replacements": False,
             }
         )
+        # The zone of Spark sessions for savepoints, so that texts of times are equal.
+        connection.execute("SET TimeZone = 'UTC'")
+        if not allow_files:
+            # As an option of connect, it would forbid the temporary directory.
+            connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
     except duckdb.OutOfMemoryException as error:
         raise MemoryError(_NO_MEMORY) from error
     except duckdb.Error as error:
         raise ValueError(
             f"memory_limit {memory_limit!r}, expected an amount such as 4GB or 50%"
         ) from error
-    # The zone of Spark sessions for savepoints, so that texts of times are equal.
-    connection.execute("SET TimeZone = 'UTC'")
-    if not allow_files:
-        # As an option of connect, it would forbid the temporary directory.
-        connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
     return connection
 
 
