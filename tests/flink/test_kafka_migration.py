@@ -189,7 +189,8 @@ def _expect_counted_once(migration: Migration, jobs: Answering, scenario: Scenar
     assert int(jobs.line("counted")) == END - FLUSHED
     if scenario is SCENARIOS[-1]:
         # Nothing aborted them when the process died: if they have records, these hide what follows.
-        assert set(aborts) == set(ask("transactions"))
+        # A process that dies before it has sent a record leaves no transaction open, whatever its state says.
+        assert {*ask("transactions")} <= {*aborts}
         assert len(ask("read", f"results-{name}")) in (FLUSHED, END)
     for transaction in aborts:
         ask("abort", transaction)
