@@ -1,4 +1,4 @@
-"""What one state of twenty costs, beside one column of twenty out of Parquet.
+"""Cost of one state of twenty, beside one column of twenty out of Parquet.
 
     python benchmarks/wide_operator.py [--keys 500000] [--rounds 3]
 
@@ -38,24 +38,24 @@ TWENTY = Case(
 
 
 def of_savepoint(path: Path, columns: list[str] | None) -> int:
-    """How many rows a read gives."""
+    """Number of rows that a read gives."""
     scan = Savepoint.open(str(path)).scan(TABLE, columns=columns)
     return sum(batch.num_rows for batch in scan.batches())
 
 
 def of_parquet(path: Path, columns: list[str] | None) -> int:
-    """The same rows, read by pyarrow with one thread."""
+    """Number of rows that pyarrow reads with one thread."""
     return int(pq.read_table(path, columns=columns, use_threads=False).num_rows)
 
 
 def queried_savepoint(path: Path) -> int:
-    """How many keys have the state."""
+    """Number of keys that have the state."""
     savepoint = Savepoint.open(str(path), uids=[UID])
     return int(savepoint.sql(QUERY.format(TABLE)).column("c")[0].as_py())
 
 
 def queried_parquet(path: Path) -> int:
-    """The same, by DuckDB alone."""
+    """Number of these keys by DuckDB alone."""
     return int(duckdb.execute(QUERY.format(f"'{path}'")).fetchall()[0][0])
 
 

@@ -46,7 +46,7 @@ _EXPECTED_SHARE = 64
 
 
 class Placed(NamedTuple):
-    """Where a section begins and ends in a chunk, and its key group."""
+    """Start and end of a section in a chunk, and its key group."""
 
     start: int
     end: int

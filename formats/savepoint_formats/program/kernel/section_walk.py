@@ -134,7 +134,7 @@ def find_frames(  # noqa: PLR0912 - a branch per way to end
 
 @part
 def _end_of(job: FramesJob, section: int) -> tuple[int, int]:
-    """Where a section ends, and its key group."""
+    """End of a section, and its key group."""
     border = job.sections + _SECTION_SIZE * section
     return load_native_long(border + 8), load_native_long(border + 16)
 
